@@ -24,12 +24,7 @@ struct AccessTokenExchangeTests {
     }
 
     private static func service(_ script: @escaping ScriptedIssuer.Script) async throws -> GraphService {
-        try await GraphService(
-            acceptsAccessTokens: true,
-            gateway: GatewaySettings(),
-            tokens: try OwnTokens.settings(),
-            script: script
-        )
+        try await GraphService(gateway: GatewaySettings(), tokens: try OwnTokens.settings(), script: script)
     }
 
     @Test("/token exchanges a token that Graph confirms for one that /auth accepts, with the chosen claims")

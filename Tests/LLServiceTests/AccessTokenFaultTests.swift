@@ -42,9 +42,7 @@ struct AccessTokenFaultTests {
     func failing(_ fault: GraphFault) async throws {
         for isSecond in [false, true] {
             let service = try await GraphService(
-                workerCount: 1,
-                callTimeout: fault.code == "graph_timeout" ? GraphService.impatience : .seconds(300),
-                acceptsAccessTokens: true
+                callTimeout: fault.code == "graph_timeout" ? GraphService.impatience : .seconds(300)
             ) { request, peer in
                 // The connection closes, because a call on a broken kept connection would be retried and counted.
                 if isSecond, request.path.contains("/debug_token?") { return try peer.answer(GraphStory.data()) }
@@ -70,7 +68,7 @@ struct AccessTokenFaultTests {
         ] as [(Int?, String)]
     )
     func refusedPerson(subcode: Int?, code: String) async throws {
-        let service = try await GraphService(workerCount: 1, acceptsAccessTokens: true) { request, peer in
+        let service = try await GraphService { request, peer in
             if request.path.contains("/debug_token?") { return try peer.answer(GraphStory.data()) }
             try peer.answer(status: "400 Bad Request", GraphStory.error(190, "x", subcode: subcode))
         }
@@ -81,7 +79,7 @@ struct AccessTokenFaultTests {
 
     @Test("Error 190 of debug_token is about the app's own token, whatever the subcode", arguments: [nil, 463, 458])
     func refusedApp(subcode: Int?) async throws {
-        let service = try await GraphService(workerCount: 1, acceptsAccessTokens: true) { _, peer in
+        let service = try await GraphService { _, peer in
             try peer.answer(status: "400 Bad Request", GraphStory.error(190, "x", subcode: subcode))
         }
         let response = try service.judge()
@@ -93,8 +91,7 @@ struct AccessTokenFaultTests {
         let knows = Locked(true)
         let service = try await GraphService(
             appIDs: [InProcessService.appID, "42"],
-            secrets: "\(InProcessService.appID) \(GraphService.secret)\n42 other-\(GraphService.secret)\n",
-            acceptsAccessTokens: true
+            secrets: "\(InProcessService.appID) \(GraphService.secret)\n42 other-\(GraphService.secret)\n"
         ) { request, peer in
             if request.path.contains("/me?") { return try peer.answerAndStay(GraphStory.me) }
             guard request.value(of: "authorization")?.hasPrefix("Bearer 42|") == true else {
@@ -115,8 +112,7 @@ struct AccessTokenFaultTests {
         let service = try await GraphService(
             appIDs: ids,
             secrets: ids.map { "\($0) \(GraphService.secret)\($0)" }.joined(separator: "\n"),
-            callTimeout: GraphService.impatience,
-            acceptsAccessTokens: true
+            callTimeout: GraphService.impatience
         ) { request, peer in
             // The third app gets no answer.
             guard request.number < 3 else { return peer.waitUntilClosed() }

@@ -27,11 +27,7 @@ struct AccessTokenUseTests {
     @Test("With replay: reject an access token is accepted once, alone or beside its id token, in either order")
     func bothAreUsed() async throws {
         for isAloneFirst in [false, true] {
-            let service = try await GraphService(
-                acceptsAccessTokens: true,
-                rejectsReplays: true,
-                script: GraphStory.script()
-            )
+            let service = try await GraphService(rejectsReplays: true, script: GraphStory.script())
             if isAloneFirst { #expect(try service.judge().status == 200) }
             let first = try Self.both(service, Self.idToken())
             #expect(first.status == (isAloneFirst ? 401 : 200), "\(first.text)")
@@ -58,11 +54,7 @@ struct AccessTokenUseTests {
 
     @Test("A refused id token uses up no access token; a reload that allows access tokens opens no used one")
     func nothingIsUsed() async throws {
-        let service = try await GraphService(
-            acceptsAccessTokens: true,
-            rejectsReplays: true,
-            script: GraphStory.script()
-        )
+        let service = try await GraphService(rejectsReplays: true, script: GraphStory.script())
         #expect(try Self.both(service, Self.idToken("EAAanother0123456789")).code == "at_hash_mismatch")
         #expect(try service.judge().status == 200)
         let store = ReplayStore.memory(MemoryReplayStore(now: WallClock.unixMilliseconds()))
@@ -86,7 +78,6 @@ struct AccessTokenUseTests {
         {
             let service = try await GraphService(
                 maximumTokenAge: .seconds(3_600),
-                acceptsAccessTokens: true,
                 script: GraphStory.script(GraphStory.data([("issued_at", issuedAt)]))
             )
             let response = try service.judge()
@@ -121,11 +112,7 @@ struct AccessTokenUseTests {
         try redis.start()
         await wait(lives: 2)
         let story = Locked("")
-        let service = try await GraphService(
-            replayStore: .redis(store),
-            acceptsAccessTokens: true,
-            rejectsReplays: true
-        ) { request, peer in
+        let service = try await GraphService(replayStore: .redis(store), rejectsReplays: true) { request, peer in
             let data = story.withLock { $0 }
             try peer.answerAndStay(request.path.contains("/debug_token?") ? data : GraphStory.me)
         }

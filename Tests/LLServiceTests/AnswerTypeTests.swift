@@ -70,7 +70,7 @@ struct AnswerTypeTests {
     func accessTokens() async throws {
         let info = #"{"access_token":"x","token_type":"bearer","auth_nonce":"n0NceOfThisLogin"}"#
         let answers = Locked((data: GraphStory.data(), me: GraphStory.me))
-        let service = try await GraphService(acceptsAccessTokens: true) { request, peer in
+        let service = try await GraphService { request, peer in
             let (data, me) = answers.withLock { $0 }
             let isInfo = request.path.contains("/access_token_info?")
             try peer.answerAndStay(isInfo ? info : request.path.contains("/debug_token?") ? data : me)

@@ -46,7 +46,7 @@ struct AuthNonceRouteTests {
     func accepted() async throws {
         let story = LoginStory()
         story.nonce.withLock { $0 = "n0NceOfThisLogin" }
-        let service = try await GraphService(acceptsAccessTokens: true, script: story.script())
+        let service = try await GraphService(script: story.script())
         let response = try service.judge(Self.given)
         #expect(response.status == 200, "\(response.text)")
         #expect(response.text.contains(#""permissions":["public_profile","email"],"nonce":"n0NceOfThisLogin"}"#))
@@ -71,7 +71,6 @@ struct AuthNonceRouteTests {
             try await GraphService(
                 appIDs: [InProcessService.appID, "42"],
                 replayStore: GraphService.memory(),
-                acceptsAccessTokens: true,
                 nonces: issuer,
                 script: story.script()
             )
@@ -107,7 +106,7 @@ struct AuthNonceRouteTests {
     func notAsked() async throws {
         let story = LoginStory()
         story.nonce.withLock { $0 = "n0NceOfThisLogin" }
-        let service = try await GraphService(workerCount: 1, acceptsAccessTokens: true) { request, peer in
+        let service = try await GraphService { request, peer in
             try GraphStory.script(me: #"{"id":"9"}"#)(request, peer)
         }
         #expect(try service.judge(Self.given).code == "access_token_invalid" && service.infoCount == 0)
@@ -121,7 +120,7 @@ struct AuthNonceRouteTests {
 
     @Test("A token that dies before the third call (error 190) is refused with the code of the subcode")
     func refused() async throws {
-        let service = try await GraphService(workerCount: 1, acceptsAccessTokens: true) { request, peer in
+        let service = try await GraphService { request, peer in
             guard request.path.contains("/access_token_info?") else { return try GraphStory.script()(request, peer) }
             try peer.answer(status: "400 Bad Request", GraphStory.error(190, "x", subcode: 458))
         }

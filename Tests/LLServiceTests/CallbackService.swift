@@ -82,11 +82,7 @@ extension GraphService {
     }
 
     /// Sends any form on a new connection and reads the answer.
-    func send(
-        _ name: String,
-        form: String,
-        fields: [String] = [CallbackService.formType]
-    ) throws -> TestResponse {
+    func send(_ name: String, form: String, fields: [String] = [CallbackService.formType]) throws -> TestResponse {
         let client = try connect()
         client.send(CallbackService.request(name, form: form, fields: fields))
         return try #require(client.readResponses(1).last)

@@ -40,7 +40,6 @@ struct GraphRouteTests {
     @Test("A good token uninstalls the app; a bad token is never sent to Facebook")
     func uninstall() async throws {
         let service = try await GraphService { _, peer in try peer.answerAndStay("{\"success\":true}") }
-        let now = WallClock.unixSeconds()
         let good = try Tokens.mint(Tokens.claims())
         let narrowed = "{\"id_token\":\"\(good)\",\"app_id\":\"\(InProcessService.appID)\"}"
         #expect(try service.answer("POST", "/uninstall", body: narrowed).status == 204)
@@ -48,22 +47,14 @@ struct GraphRouteTests {
         #expect(sent == ["id_token=\(good)&app_id=\(InProcessService.appID)"])
         let ended = try service.answer("POST", "/uninstall", body: "{\"id_token\":\"\(good)\"}")
         #expect(ended.status == 401 && ended.code == "login_revoked")
-        let bad: [(String, String)] = [
-            (try Tokens.mint(Tokens.claims(issuedAt: now - 7200)), "expired"),
-            (try Tokens.mint(Tokens.claims(audience: "42")), "invalid_audience"),
-            (good.dropLast(4) + "AAAA", "invalid_signature"), ("x", "malformed_token"),
-        ]
-        for (token, code) in bad {
+        let expired = try Tokens.mint(Tokens.claims(issuedAt: WallClock.unixSeconds() - 7_200))
+        for (token, code) in [(expired, "expired"), (good.dropLast(4) + "AAAA", "invalid_signature")] {
             let response = try service.answer("POST", "/uninstall", body: "{\"id_token\":\"\(token)\"}")
             #expect(response.status == 401 && response.code == code)
             #expect(response["www-authenticate"] == "Bearer error=\"invalid_token\", code=\"\(code)\"")
         }
         #expect(service.graph.requestCount == 1)
-        #expect(
-            service.registry.render().contains(
-                #"limited_login_verifications_total{credential="id_token",result="expired"} 1"#
-            )
-        )
+        #expect(service.metric(#"limited_login_verifications_total{credential="id_token",result="expired"}"#) == 1)
     }
 
     @Test(

@@ -39,7 +39,7 @@ final class GraphService: Sendable {
         replayStore: ReplayStore? = nil,
         workerCount: Int = 2,
         callTimeout: Duration = .seconds(300),
-        acceptsAccessTokens: Bool = false,
+        acceptsAccessTokens: Bool = true,
         rejectsReplays: Bool = false,
         nonces: NonceIssuer? = nil,
         binding: VerificationPolicy.Binding = .required,

@@ -20,7 +20,7 @@ struct DecodedNonce {
         expiresAt = try #require(object["expires_at"] as? Int64)
     }
 
-    /// A nonce of ``issuer(_:former:)`` for the tests' app, issued that long ago.
+    /// A nonce of ``issuer()`` for the tests' app, issued that long ago.
     static func made(millisecondsAgo: UInt64, lifetime: Int = 600) throws -> String {
         let issued = try issuer().issue(
             appID: InProcessService.appID,
@@ -31,12 +31,7 @@ struct DecodedNonce {
         return try #require(issued).nonce.value
     }
 
-    static func issuer(_ seed: UInt8 = 1, former: UInt8? = nil) throws -> NonceIssuer {
-        func secret(_ seed: UInt8) throws -> NonceSecret {
-            try NonceSecret(bytes: (0..<32).map { $0 &* 7 &+ seed })
-        }
-        return NonceIssuer(secret: try secret(seed), former: try former.map { try secret($0) })
-    }
+    static func issuer() throws -> NonceIssuer { NonceIssuer(secret: try NonceSecret(bytes: (0..<32).map { $0 &* 7 })) }
 }
 
 @Suite("Nonces issued and used once", .live)
@@ -48,16 +43,11 @@ struct NonceRouteTests {
     }
 
     private static func service(
-        _ seed: UInt8 = 1,
-        former: UInt8? = nil,
         rejectsReplays: Bool = false,
         store: ReplayStore? = nil
     ) async throws -> InProcessService {
-        try await InProcessService(
-            nonces: try DecodedNonce.issuer(seed, former: former),
-            rejectsReplays: rejectsReplays,
-            replayStore: store
-        )
+        let issuer = try DecodedNonce.issuer()
+        return try await InProcessService(nonces: issuer, rejectsReplays: rejectsReplays, replayStore: store)
     }
 
     private static func nonce(_ service: InProcessService, _ body: String = #"{"app_id":"123456789012345"}"#) throws

@@ -124,7 +124,7 @@ struct OwnTokenTests {
         let redis = try RedisReplayStore(RedisReplayStore.Configuration(url: url))
         let store = ReplayStore.redis(redis)
         let service = try await Self.service(replayStore: store)
-        let graph = try await GraphService(replayStore: store, acceptsAccessTokens: true, script: GraphStory.script())
+        let graph = try await GraphService(replayStore: store, script: GraphStory.script())
         let answers = [
             try Self.auth(service, token), try service.introspect("token=\(token)"), try graph.judge(),
         ]
@@ -228,9 +228,7 @@ struct OwnTokenTests {
         #expect(try service.introspect("token=\(token)").text == #"{"active":false}"#)
     }
 
-    @Test(
-        "An id token is refused at /auth, a query narrows the accepted tokens, and no own token passes as Facebook's"
-    )
+    @Test("An id token is refused at /auth, a query narrows the accepted tokens, and no own token passes as Facebook's")
     func kinds() async throws {
         let service = try await Self.service()
         let id = try Self.issued(service, "nonce=n-1&requested_token_type=\(Self.idToken)")

@@ -26,8 +26,6 @@ struct SessionNonceTests {
             story = LoginStory()
             service = try await GraphService(
                 replayStore: store ?? GraphService.memory(),
-                workerCount: 1,
-                acceptsAccessTokens: true,
                 nonces: try DecodedNonce.issuer(),
                 tokens: try OwnTokens.settings(),
                 script: story.script()

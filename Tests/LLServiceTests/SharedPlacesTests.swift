@@ -61,11 +61,7 @@ struct SharedPlacesTests {
     func flood(isByKey: Bool) async throws {
         let gate = Locked(false)
         let digest = try SHA256.digest(of: Array("another".utf8).span).hexadecimal
-        let service = try await GraphService(
-            hasClients: isByKey,
-            moreClients: "another \(digest)\n",
-            acceptsAccessTokens: true
-        ) { request, peer in
+        let service = try await GraphService(hasClients: isByKey, moreClients: "another \(digest)\n") { request, peer in
             while !gate.withLock({ $0 }) { try peer.pause(.milliseconds(5)) }
             try GraphStory.script()(request, peer)
         }

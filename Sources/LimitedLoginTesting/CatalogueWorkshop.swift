@@ -88,9 +88,8 @@ package struct CatalogueWorkshop: Sendable {
     }
 }
 
-/// Turns requested claims into a payload in Facebook's wire style.
-/// The caller's members are used unchanged, even with wrong types, so that bad tokens can be made. The claims that
-/// every token has are filled in. All are in Facebook's order with Facebook's escapes.
+/// Turns requested claims into a payload in Facebook's wire style. The caller's members are used unchanged, even with wrong
+/// types, so that bad tokens can be made. The claims that every token has are filled in.
 package struct ClaimsTemplate: Sendable {
     /// The claims in the order of Facebook's tokens; other claims follow in their given order.
     private static let order = [
@@ -102,10 +101,7 @@ package struct ClaimsTemplate: Sendable {
     package let issuer: String
     package var audience: String
 
-    package init(issuer: String, audience: String) {
-        self.issuer = issuer
-        self.audience = audience
-    }
+    package init(issuer: String, audience: String) { (self.issuer, self.audience) = (issuer, audience) }
 
     /// The payload of a token with the claims of a JSON object, or of an empty text, without the `dropped` ones. The claim
     /// `omitted` is not filled in; `now`, in seconds since 1970, is for the defaults of `iat` and `exp`.

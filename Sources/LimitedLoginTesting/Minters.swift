@@ -6,10 +6,7 @@ package struct TokenMinter: Sendable {
     package let key: PrivateKey
     package let keyID: String
 
-    package init(key: PrivateKey, keyID: String) {
-        self.key = key
-        self.keyID = keyID
-    }
+    package init(key: PrivateKey, keyID: String) { (self.key, self.keyID) = (key, keyID) }
 
     /// A minter with a new key under a key ID in Facebook's form: 40 hexadecimal digits.
     package static func make() throws(OpenSSLError) -> TokenMinter {
@@ -74,7 +71,6 @@ package struct ProofMinter: Sendable {
         let input = Base64URL.encode(header.utf8) + "." + Base64URL.encode(payload.utf8)
         return input + "." + Base64URL.encode(try key.signature(for: Array(input.utf8)))
     }
-
 }
 
 /// Signs requests as Facebook does.

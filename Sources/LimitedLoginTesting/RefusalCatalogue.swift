@@ -28,13 +28,9 @@ package struct CatalogueEntry: Sendable {
         presentations: Int = 1,
         _ token: @escaping @Sendable (CatalogueWorkshop) throws -> String
     ) {
-        self.name = name
-        self.code = code
-        self.fault = fault
-        self.requestMembers = requestMembers
-        self.setting = setting
-        self.presentations = presentations
-        self.token = token
+        (self.name, self.code, self.fault) = (name, code, fault)
+        (self.requestMembers, self.setting) = (requestMembers, setting)
+        (self.presentations, self.token) = (presentations, token)
     }
 
     package static func named(_ name: String) -> CatalogueEntry? { all.first { $0.name == name } }
@@ -71,9 +67,7 @@ extension CatalogueEntry {
         Entry("algorithm-twice", .malformedToken, "Its header names alg twice.") {
             try $0.minted(header: "{\"alg\":\"none\"," + $0.header().dropFirst())
         },
-        Entry("access-token", .notAnIDToken, "It is an access token.") { _ in
-            CatalogueWorkshop.accessToken
-        },
+        Entry("access-token", .notAnIDToken, "It is an access token.") { _ in CatalogueWorkshop.accessToken },
         Entry("other-type", .notAnIDToken, "Its typ says that it is an access token.") {
             try $0.minted(header: $0.header([("typ", "\"at+jwt\"")], without: "typ"))
         },

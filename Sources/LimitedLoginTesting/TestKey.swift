@@ -52,7 +52,7 @@ public struct TestKey: Sendable, Redacted {
     ///     `iat`, `exp` an hour after it, `jti`, and an empty `nonce`.
     ///   - omitted: A claim that is not filled in.
     ///   - now: The default `iat` of the token.
-    /// - Throws: An error if OpenSSL cannot sign, or if a claim has no JSON form, such as a number that is not finite.
+    /// - Throws: An error if OpenSSL cannot sign, or if a claim is a number that is not finite.
     public func token(
         claims: [String: ClaimValue] = [:],
         without omitted: String? = nil,
@@ -85,8 +85,7 @@ public struct TestKey: Sendable, Redacted {
     }
 
     /// One bad token for each reason for which every policy refuses a token, and the tokens that find a mistake in your
-    /// handler: one of another login, another person's refresh, and last a good one that comes twice. `appID` is the one in
-    /// your policy, and `nonce` the one that your server expects.
+    /// handler: one of another login, another person's refresh, and last a good one that comes twice.
     public func badTokens(appID: String = appID, nonce: String, now: NumericDate = .now) throws -> [BadToken] {
         let workshop = CatalogueWorkshop(
             template: Self.template(appID),
@@ -128,19 +127,18 @@ public struct FixedKeys: JWKSetProvider {
     /// The error of the provider ``unavailable``.
     public struct Unavailable: Error, Equatable {}
 
-    /// A provider with a source that is down: a `LoginVerifier` throws `Unavailable`, and your server
-    /// answers 503.
-    public static let unavailable = FixedKeys(keySet: nil)
+    /// A provider with a source that is down: a `LoginVerifier` throws `Unavailable`.
+    public static let unavailable = FixedKeys(nil)
 
     private let keySet: JWKSet?
 
-    private init(keySet: JWKSet?) { self.keySet = keySet }
+    private init(_ keySet: JWKSet?) { self.keySet = keySet }
 
     /// A provider of this set.
-    public init(_ keySet: JWKSet) { self.init(keySet: keySet) }
+    public init(_ keySet: JWKSet) { self.keySet = keySet }
 
     /// A provider of these keys.
-    public init(_ keys: TestKey...) { self.init(keySet: TestKey.keySet(keys)) }
+    public init(_ keys: TestKey...) { keySet = TestKey.keySet(keys) }
 
     /// The same set for every key ID.
     public nonisolated(nonsending) func keySet(containing keyID: String) async throws(Unavailable) -> JWKSet {
@@ -167,33 +165,24 @@ public struct BadToken: Sendable, Redacted {
 }
 
 /// The value of a claim, given as a literal: `"text"`, `5`, `1.5`, `true`, `nil` for JSON's null, an array or a dictionary.
-public indirect enum ClaimValue: Sendable, Equatable {
-    /// JSON's null.
-    case null
-    /// True or false.
-    case bool(Bool)
-    /// A whole number.
-    case integer(Int64)
-    /// Any other number.
-    case number(Double)
-    /// A text.
-    case string(String)
-    /// A list of values.
-    case array([ClaimValue])
-    /// Values by their names.
-    case object([String: ClaimValue])
+public struct ClaimValue: Sendable, Equatable {
+    let json: String
 
-    var json: String {
-        switch self {
-        case .null: "null"
-        case .bool(let value): "\(value)"
-        case .integer(let value): "\(value)"
-        case .number(let value): "\(value)"
-        case .string(let value): FacebookJSON.string(value)
-        case .array(let values): "[\(values.map(\.json).joined(separator: ","))]"
-        case .object(let members):
-            FacebookJSON.object(members.sorted { $0.key < $1.key }.map { (name: $0.key, json: $0.value.json) })
-        }
+    /// True or false.
+    public static func bool(_ value: Bool) -> ClaimValue { ClaimValue(json: "\(value)") }
+    /// A whole number.
+    public static func integer(_ value: Int64) -> ClaimValue { ClaimValue(json: "\(value)") }
+    /// Any other number.
+    public static func number(_ value: Double) -> ClaimValue { ClaimValue(json: "\(value)") }
+    /// A text.
+    public static func string(_ value: String) -> ClaimValue { ClaimValue(json: FacebookJSON.string(value)) }
+    /// A list of values.
+    public static func array(_ values: [ClaimValue]) -> ClaimValue {
+        ClaimValue(json: "[\(values.map(\.json).joined(separator: ","))]")
+    }
+    /// Values by their names.
+    public static func object(_ members: [String: ClaimValue]) -> ClaimValue {
+        ClaimValue(json: FacebookJSON.object(members.sorted { $0.key < $1.key }.map { ($0.key, $0.value.json) }))
     }
 }
 
@@ -202,7 +191,7 @@ extension ClaimValue: ExpressibleByNilLiteral, ExpressibleByBooleanLiteral, Expr
     ExpressibleByDictionaryLiteral
 {
     /// JSON's null.
-    public init(nilLiteral: ()) { self = .null }
+    public init(nilLiteral: ()) { json = "null" }
     /// True or false.
     public init(booleanLiteral value: Bool) { self = .bool(value) }
     /// A whole number.

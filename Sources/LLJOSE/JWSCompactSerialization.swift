@@ -36,35 +36,3 @@ package enum JWSError: Error, Equatable, Sendable {
     /// The part after the second full stop is empty: an unsecured or stripped token (RFC 7515 appendix A.5).
     case emptySignature
 }
-
-/// The header parameters of a JWS that matter to an RS256 verifier, as nodes of the parsed header (RFC 7515 section
-/// 4.1).
-/// `jku`, `jwk`, `x5u`, `x5c` and `x5t` are missing because they are never read: a token must not supply its own key.
-package struct JOSEHeader: Sendable {
-    private static let names = JSONNameTable(["alg", "typ", "kid", "crit", "b64", "cty", "enc", "zip", "p2c", "p2s"])
-
-    /// The node of the value of each of the names. Zero, the index of the root, means that the parameter is missing.
-    private var nodes = InlineArray<10, UInt32>(repeating: 0)
-
-    package init() {}
-
-    package init(_ header: borrowing JSONObject) {
-        var span = nodes.mutableSpan
-        header.findMembers(named: Self.names, nodes: &span)
-    }
-
-    private func node(_ place: Int) -> Int? { nodes[place] == 0 ? nil : Int(nodes[place]) }
-
-    /// `alg`, section 4.1.1.
-    package var algorithm: Int? { node(0) }
-    /// `typ`, section 4.1.9.
-    package var type: Int? { node(1) }
-    /// `kid`, section 4.1.4.
-    package var keyID: Int? { node(2) }
-    /// True if `crit` (section 4.1.11) or `b64` (RFC 7797 section 3) is present in any form.
-    package var demandsExtension: Bool { nodes[3] | nodes[4] != 0 }
-    /// True if `cty` (section 4.1.10) is present in any form: a nested token (RFC 7519 section 5.2).
-    package var hasContentType: Bool { nodes[5] != 0 }
-    /// True if a parameter of an encrypted token is present (RFC 7516 section 4.1, RFC 7518 section 4.8.1).
-    package var hasEncryption: Bool { nodes[6] | nodes[7] | nodes[8] | nodes[9] != 0 }
-}

@@ -3,9 +3,8 @@ internal import LLJOSE
 
 /// An access token that Graph confirmed: the judged answer of `GET /debug_token`.
 ///
-/// An access token is opaque, and `/me` answers the holder of any app's token. This check refuses a token of another
-/// app, so make it before you ask `/me`. It fetches nothing and reads no clock (Meta, "Debugging and Error Handling:
-/// debug_token").
+/// `/me` answers the holder of any app's token. This check refuses a token of another app, so make it before you ask
+/// `/me` (Meta, "Debugging and Error Handling: debug_token").
 public struct AccessTokenInspection: Equatable, Sendable, Redacted {
     /// `app_id`: the app the token is for.
     public let appID: String
@@ -13,34 +12,24 @@ public struct AccessTokenInspection: Equatable, Sendable, Redacted {
     public let userID: String
     /// `issued_at`: the time of issue; nil if Graph does not give it. Graph gives it for long-lived tokens only.
     public let issuedAt: NumericDate?
-    /// `expires_at`: the end of the token's life; nil if it does not expire.
+    /// `expires_at`; nil if the token does not expire.
     public let expiresAt: NumericDate?
     /// `data_access_expires_at`: the time until which the app may read the person's data; passed on, not judged.
     public let dataAccessExpiresAt: NumericDate?
     /// `scopes`: the permissions that the person granted.
     public let permissions: [String]
 
-    /// The least length of an access token, in bytes. 20: a single word is not a token.
-    package static let leastByteCount = 20
-    /// The greatest length of an access token, in bytes. 4,096: real ones have about 200.
-    package static let greatestByteCount = 4_096
     /// The lifetime of a short-lived token, in seconds: two hours. It replaces `issued_at` if Graph does not give that.
     package static let shortLifeSeconds: Double = 7_200
-    /// The time by which Facebook's clock may be ahead, in seconds: one minute.
-    private static let clockMarginSeconds: Double = 60
-
     package enum Shape: Equatable, Sendable {
-        /// The text may be an access token.
         case accessToken
         /// A JWT: an id token was sent as an access token.
         case jwt
-        /// A token of Facebook's gaming domain: it begins with `GG|`, and Graph cannot read it.
+        /// A token of Facebook's gaming domain, which Graph cannot read.
         case gaming
-        /// The text is none of these.
         case malformed
     }
 
-    /// Distinguishes an access token from an id token that was sent in its place.
     package static func shape(_ token: Span<UInt8>) -> Shape {
         var header: [UInt8] = []
         if let jws = try? JWSCompactSerialization(splitting: token), Base64URL.decode(token, jws.header, into: &header),
@@ -48,9 +37,10 @@ public struct AccessTokenInspection: Equatable, Sendable, Redacted {
         {
             return .jwt
         }
-        guard (leastByteCount...greatestByteCount).contains(token.count) else { return .malformed }
-        for index in 0..<token.count where !ASCII.isVisible(token[index]) { return .malformed }
-        guard !PastedToken.isWrapped(token) else { return .malformed }
+        // A single word is not a token, and real ones have about 200 bytes.
+        guard (20...4_096).contains(token.count), token.indices.allSatisfy({ ASCII.isVisible(token[$0]) }),
+            !PastedToken.isWrapped(token)
+        else { return .malformed }
         return token.equal(0..<3, "GG|") ? .gaming : .accessToken
     }
 
@@ -61,9 +51,7 @@ public struct AccessTokenInspection: Equatable, Sendable, Redacted {
     ///   - subject: The person that the token must belong to; nil for any person.
     ///   - maximumTokenAge: The greatest age of the token, not below 0; nil leaves it to Graph. With a bound, a token is
     ///     refused if Graph does not give its time of issue.
-    ///   - clockSkew: The difference between the clocks that is added to the greatest age. Less than 0 counts as 0,
-    ///     more than 300 s as 300 s. The time of issue may be ahead by 300 s in any case.
-    ///   - now: The time for which to judge.
+    ///   - clockSkew: It is added to the greatest age: 0 to 300 s. The time of issue may be ahead by 300 s in any case.
     /// - Throws: ``Rejection``; ``Unavailable/unreadableAnswer``, which is not the token's fault.
     public init(
         debugToken answer: [UInt8],
@@ -77,7 +65,10 @@ public struct AccessTokenInspection: Equatable, Sendable, Redacted {
         guard let data = json.object("data"), let isValid = json.bool("is_valid", of: data) else {
             throw Unavailable.unreadableAnswer
         }
-        guard isValid else { throw Self.rejection(json, data) }
+        guard isValid else {
+            let error = json.object("error", of: data)
+            throw Rejection.accessToken(subcode: error.flatMap { json.integer("subcode", of: $0) })
+        }
         // An answer with both `is_valid` and an error cannot be trusted.
         guard json.member("error", of: data) == nil else { throw Unavailable.unreadableAnswer }
         // A valid token of a page or of an app is not a person's login.
@@ -101,8 +92,8 @@ public struct AccessTokenInspection: Equatable, Sendable, Redacted {
                 throw Rejection.accessTokenTooOld
             }
         }
-        if let subject {
-            guard subject.utf8.elementsEqual(user.utf8) else { throw Rejection.accessTokenOfOtherSubject }
+        guard subject.map({ $0.utf8.elementsEqual(user.utf8) }) ?? true else {
+            throw Rejection.accessTokenOfOtherSubject
         }
         appID = app
         userID = user
@@ -111,46 +102,37 @@ public struct AccessTokenInspection: Equatable, Sendable, Redacted {
         permissions = json.member("scopes", of: data).map { json.strings($0) }?.filter(PermissionName.isValid) ?? []
     }
 
-    /// The time to compare with a revocation: `issued_at`, or else two hours before the expiry. If that is later than
-    /// `now` allows, or if the token does not expire, the token lives longer than two hours. Its time of issue is then
-    /// unknown, and any revocation counts.
+    /// The time to compare with a revocation: `issued_at`, or else two hours before the expiry. If that is ahead, or if the
+    /// token does not expire, it lives longer than two hours. Its time of issue is then unknown, and any revocation counts.
     package func earliestIssue(now: NumericDate) -> NumericDate {
         if let issuedAt { return issuedAt }
         let seconds = max(0, (expiresAt?.secondsSince1970 ?? 0) - Self.shortLifeSeconds)
-        // Facebook's clock may be ahead by this margin.
-        let isKnown = seconds <= now.secondsSince1970 + Self.clockMarginSeconds
+        // Facebook's clock may be ahead by a minute.
+        let isKnown = seconds <= now.secondsSince1970 + 60
         return (isKnown ? NumericDate(secondsSince1970: seconds) : nil) ?? .beginning
     }
 
-    /// The reason why Graph calls a token invalid: `data.error.subcode`.
-    private static func rejection(_ json: borrowing JSONObject, _ data: Int) -> Rejection {
-        guard let error = json.object("error", of: data) else { return .accessTokenNotConfirmed }
-        return .accessToken(subcode: json.integer("subcode", of: error))
-    }
 }
 
 /// The person of a judged access token, with the facts of `/me` about them.
 public struct VerifiedAccessToken: Equatable, Sendable, Redacted {
     /// Graph's judged answer about the token.
     public let inspection: AccessTokenInspection
-    /// The facts of `/me` about the person. Its `permissions` are those of Limited Login among the scopes.
+    /// The facts of `/me`; its `permissions` are those of Limited Login among the scopes.
     public let profile: Profile
     /// The nonce of the login, if it was checked; without it the token is tied to no login.
     public package(set) var nonce: AccessTokenNonce?
 
     /// The fields to ask `/me` for: `id`, and those with a granted permission.
     package static func fields(for inspection: AccessTokenInspection) -> [String] {
-        ["id"]
-            + PersonalClaim.table.filter { inspection.permissions.contains($0.permission.rawValue) }.map {
-                "\($0.field)"
-            }
+        let granted = PersonalClaim.table.filter { inspection.permissions.contains($0.permission.rawValue) }
+        return ["id"] + granted.map { "\($0.field)" }
     }
 
     /// Judges the answer of `GET /me`, asked with the person's own token.
     /// - Parameters:
-    ///   - answer: The body of the answer with status 200. Request `id` and the fields with a granted permission: other
-    ///     fields, and those of the wrong type, are left out. Graph gives 25 friends unless you request
-    ///     `friends.limit(2000){id}`.
+    ///   - answer: The body of the answer with status 200. Request `id` and the fields with a granted permission. Graph gives
+    ///     25 friends unless you request `friends.limit(2000){id}`.
     ///   - inspection: Graph's earlier answer about the token.
     /// - Throws: ``Rejection`` if the answer is about another person, ``Unavailable/unreadableAnswer`` if it is no answer.
     public init(me answer: [UInt8], of inspection: AccessTokenInspection) throws {
@@ -254,5 +236,4 @@ extension JSONObject {
         }
         return friends
     }
-
 }

@@ -1,3 +1,5 @@
+internal import LLBytes
+
 /// The bracket of a person's age in years. It has at least one bound, and the lower is less than the upper.
 public struct AgeRange: Equatable, Hashable, Sendable {
     /// The least age; nil if there is none.
@@ -26,31 +28,25 @@ public enum Birthday: Equatable, Hashable, Sendable, CustomStringConvertible {
 
     /// Reads Facebook's three spellings: `MM/DD/YYYY`, `MM/DD` and `YYYY`; nil for any other text.
     init?(_ text: Span<UInt8>, _ range: Range<Int>) {
-        let start = range.lowerBound
-        switch range.count {
-        case 4:
-            guard let year = Self.number(text, start..<start + 4), year >= 1 else { return nil }
+        let (text, slash) = (text.extracting(range), UInt8(ascii: "/"))
+        guard text.count != 4 else {
+            guard let year = Self.number(text, 0..<4), year >= 1 else { return nil }
             self = .year(year)
-        case 5:
-            // Without a year, 29 February is accepted.
-            guard let (month, day) = Self.dayOfYear(text, start, inYear: 4) else { return nil }
-            self = .dayOfYear(month: month, day: day)
-        case 10:
-            guard text[start + 5] == UInt8(ascii: "/"), let year = Self.number(text, start + 6..<start + 10), year >= 1,
-                let (month, day) = Self.dayOfYear(text, start, inYear: year)
-            else { return nil }
-            self = .date(year: year, month: month, day: day)
-        default: return nil
+            return
         }
+        let hasYear = text.count == 10 && text[5] == slash
+        // Without a year, 29 February is accepted.
+        guard hasYear || text.count == 5, text[2] == slash,
+            let year = hasYear ? Self.number(text, 6..<10) : 4, year >= 1,
+            let month = Self.number(text, 0..<2), (1...12).contains(month),
+            let day = Self.number(text, 3..<5), day >= 1, day <= Self.dayCount(ofMonth: month, year: year)
+        else { return nil }
+        self = hasYear ? .date(year: year, month: month, day: day) : .dayOfYear(month: month, day: day)
     }
 
     /// The birthday in the form of `birthdate` in OpenID Connect Core section 5.1: `YYYY-MM-DD`, `0000-MM-DD` without a
     /// year, or `YYYY`.
-    public var description: String {
-        var bytes: [UInt8] = []
-        bytes.append(addingCapacity: 10) { (output: inout OutputSpan<UInt8>) in write(to: &output) }
-        return String(decoding: bytes, as: UTF8.self)
-    }
+    public var description: String { String(capacity: 10) { write(to: &$0) } }
 
     /// Appends ``description``, at most 10 bytes. Of a number outside its range it writes the last digits.
     package func write(to bytes: inout OutputSpan<UInt8>) {
@@ -75,15 +71,6 @@ public enum Birthday: Equatable, Hashable, Sendable, CustomStringConvertible {
         bytes.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: digits % 10))
     }
 
-    /// Reads `MM/DD` at `start`, a day that exists in `year`.
-    private static func dayOfYear(_ text: Span<UInt8>, _ start: Int, inYear year: Int) -> (month: Int, day: Int)? {
-        guard text[start + 2] == UInt8(ascii: "/"), let month = number(text, start..<start + 2),
-            let day = number(text, start + 3..<start + 5), (1...12).contains(month), day >= 1,
-            day <= dayCount(ofMonth: month, year: year)
-        else { return nil }
-        return (month, day)
-    }
-
     private static func dayCount(ofMonth month: Int, year: Int) -> Int {
         let isLeapYear = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
         return month == 2 ? (isLeapYear ? 29 : 28) : [4, 6, 9, 11].contains(month) ? 30 : 31
@@ -92,10 +79,9 @@ public enum Birthday: Equatable, Hashable, Sendable, CustomStringConvertible {
     private static func number(_ text: Span<UInt8>, _ range: Range<Int>) -> Int? {
         var value = 0
         for offset in range {
-            let digit = text[offset] &- UInt8(ascii: "0")
-            guard digit < 10 else { return nil }
+            guard let digit = ASCII.digit(text[offset]) else { return nil }
             // At most four digits are read.
-            value = value * 10 + Int(digit)
+            value = value * 10 + digit
         }
         return value
     }
@@ -110,10 +96,8 @@ extension AgeRange: Codable {
     /// Reads a bracket; throws without any bound and for bounds out of range.
     public init(from decoder: any Decoder) throws {
         let members = try decoder.container(keyedBy: CodingKeys.self)
-        let (minimum, maximum) = (
-            try members.decodeIfPresent(Int.self, forKey: .minimum),
-            try members.decodeIfPresent(Int.self, forKey: .maximum)
-        )
+        let minimum = try members.decodeIfPresent(Int.self, forKey: .minimum)
+        let maximum = try members.decodeIfPresent(Int.self, forKey: .maximum)
         guard let range = AgeRange(minimum: minimum, maximum: maximum) else {
             throw DecodingError.unfit("no bracket of ages", decoder)
         }
@@ -135,7 +119,7 @@ extension Birthday: Codable {
             default: ""
             }
         // The parser of Facebook's spelling decides if the date exists.
-        guard let birthday = Birthday(Array(facebook.utf8).span, 0..<facebook.utf8.count), birthday.description == text
+        guard let birthday = Birthday(facebook.utf8.span, 0..<facebook.utf8.count), birthday.description == text
         else { throw DecodingError.unfit("no birthday", decoder) }
         self = birthday
     }

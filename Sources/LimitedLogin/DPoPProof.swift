@@ -27,14 +27,12 @@ public struct DPoPProof: Equatable, Sendable {
     /// Verifies a proof (RFC 9449 section 4.3).
     /// - Parameters:
     ///   - proof: The value of the request's only `DPoP` field. Refuse a request with two such fields before this call.
-    ///   - method: The request's method.
     ///   - url: The URL of the request as the client sent it; query and fragment are ignored.
     ///   - token: The token of the request. It must be verified separately.
     ///   - keyThumbprint: `cnf.jkt` of that token.
     ///   - clockSkew: The time by which `iat` may be ahead; less than 0 counts as 0, more than 300 s as 300 s.
-    ///   - now: The time for which to judge.
-    /// - Throws: ``Rejection``, the one reason for the refusal. The answer is then 401 with `WWW-Authenticate: DPoP
-    ///   error="invalid_dpop_proof", algs="ES256"`. ``Unavailable`` if OpenSSL fails: no refusal, answer 500.
+    /// - Throws: ``Rejection``: answer 401 with `WWW-Authenticate: DPoP error="invalid_dpop_proof", algs="ES256"`.
+    ///   ``Unavailable`` if OpenSSL fails: answer 500.
     public init(
         verifying proof: String,
         method: String,
@@ -45,13 +43,13 @@ public struct DPoPProof: Equatable, Sendable {
         now: NumericDate
     ) throws {
         self = try Rejection.asError { () throws(Rejection) in
-            guard let target = TargetURI(Array(url.utf8).span) else { throw .proofWithoutURL }
+            guard let target = TargetURI(url.utf8.span) else { throw .proofWithoutURL }
             return try DPoPProof(
-                verifying: Array(proof.utf8).span,
-                method: Array(method.utf8).span,
+                verifying: proof.utf8.span,
+                method: method.utf8.span,
                 target: target,
-                token: Array(token.utf8).span,
-                keyThumbprint: Array(keyThumbprint.utf8).span,
+                token: token.utf8.span,
+                keyThumbprint: keyThumbprint.utf8.span,
                 clockSkew: clockSkew,
                 now: now
             )
@@ -74,7 +72,13 @@ public struct DPoPProof: Equatable, Sendable {
         let claims = try Self.part(proof, jws.payload)
         var signature: [UInt8] = []
         guard Base64URL.decode(proof, jws.signature, into: &signature) else { throw .proofMalformed }
-        try Self.checkSignature(signature, of: proof.extracting(jws.signingInput), key)
+        // The key's thumbprint is that of RFC 7638 section 3.
+        guard let digest = try? SHA256.digest(of: proof.extracting(jws.signingInput)),
+            let tokenHash = (try? SHA256.digest(of: token))?.base64URL, let thumbprint = try? key.thumbprint()
+        else { throw .proofNotVerifiable }
+        // (6) ES256 (RFC 7518 section 3.4) over exactly the received bytes.
+        guard let verifier = try? PublicKey(key) else { throw .proofOfInvalidKey }
+        guard verifier.isValidSignature(signature.span, of: digest) else { throw .proofOfInvalidSignature }
         try Self.checkRequest(claims, method, target)
         // (10) The service issues no DPoP nonces, so `nonce` is not read.
         let issuedAt = try Self.checkTimes(claims, clockSkew, now)
@@ -82,8 +86,7 @@ public struct DPoPProof: Equatable, Sendable {
         guard let tokenID = claims.string("jti"), (1...Self.tokenIDByteLimit).contains(tokenID.utf8.count) else {
             throw .proofWithoutTokenID
         }
-        // (12) `ath`, and the key that the token is bound to (RFC 7638 section 3).
-        let (tokenHash, thumbprint) = (try Self.hash(token), try Self.thumbprint(of: key))
+        // (12) `ath`, and the key that the token is bound to.
         guard let hash = claims.string("ath") else { throw .proofWithoutTokenHash }
         guard ConstantTime.areEqual(hash.utf8.span, tokenHash.utf8.span) else { throw .proofOfOtherToken }
         guard ConstantTime.areEqual(thumbprint.utf8.span, keyThumbprint) else { throw .proofOfOtherKey }
@@ -144,27 +147,6 @@ public struct DPoPProof: Equatable, Sendable {
         do throws(JWKError) {
             return try PublicKeyNumbers(es256: header, node)
         } catch { throw .proofOfInvalidKey }
-    }
-
-    /// (6) ES256 (RFC 7518 section 3.4) over exactly the received bytes.
-    private static func checkSignature(
-        _ signature: [UInt8],
-        of message: Span<UInt8>,
-        _ key: PublicKeyNumbers
-    ) throws(Rejection) {
-        guard let digest = try? SHA256.digest(of: message) else { throw .proofNotVerifiable }
-        guard let verifier = try? PublicKey(key) else { throw .proofOfInvalidKey }
-        guard verifier.isValidSignature(signature.span, of: digest) else { throw .proofOfInvalidSignature }
-    }
-
-    private static func thumbprint(of key: PublicKeyNumbers) throws(Rejection) -> String {
-        guard let thumbprint = try? key.thumbprint() else { throw .proofNotVerifiable }
-        return thumbprint
-    }
-
-    private static func hash(_ bytes: Span<UInt8>) throws(Rejection) -> String {
-        guard let digest = try? SHA256.digest(of: bytes) else { throw .proofNotVerifiable }
-        return digest.base64URL
     }
 
     /// A part of the proof: one JSON object without a repeated member.

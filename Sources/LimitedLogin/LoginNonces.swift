@@ -8,7 +8,7 @@ internal import LLBytes
 /// ```
 ///
 /// Each login has an ID of your own, such as the session's: a random text that only the client of that login knows. A
-/// nonce is good for one login. A refused token, an outage or a stranger's attempt uses nothing up.
+/// refused token, an outage or a stranger's attempt uses no nonce up.
 public final class LoginNonces: Sendable, Redacted {
     private struct Login {
         let nonce: Nonce
@@ -62,8 +62,6 @@ public final class LoginNonces: Sendable, Redacted {
     /// Ends a login: verifies its token with the nonce that this login began with, and then uses the nonce up.
     /// - Parameters:
     ///   - id: Your ID of the login, from the session and never from the token.
-    ///   - token: The id token as the app sent it.
-    ///   - verifier: Judges the token.
     ///   - appID: The one app that the token must be for, one of the policy's; nil for any of them.
     /// - Throws: The same errors as ``LoginVerifier/verify(_:nonce:appID:)``; also ``Rejection/Code/nonceUsed`` if no such
     ///   login is under way, because its nonce was used, expired, or never issued.

@@ -2,7 +2,7 @@
 /// record that a client sent.
 ///
 /// It has the facts of the token, and those of the profile as members of its own: `record.email`. The JSON is that of the
-/// service's answers; it has neither the token nor claims that this library does not read.
+/// service's answers, without the token.
 @dynamicMemberLookup
 public struct LoginRecord: Equatable, Codable, Sendable, Redacted {
     /// The app that the login was for.
@@ -53,7 +53,7 @@ public struct LoginRecord: Equatable, Codable, Sendable, Redacted {
         }
     }
 
-    /// Writes the record without the token itself: a store or a log must not contain a login credential.
+    /// Writes the record without the token itself.
     public func encode(to encoder: any Encoder) throws {
         var members = encoder.container(keyedBy: MemberName.self)
         var token = members.nestedContainer(keyedBy: MemberName.self, forKey: "authentication_token")

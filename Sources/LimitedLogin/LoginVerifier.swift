@@ -6,8 +6,8 @@ public import LLJOSE
 /// let verified = try await verifier.verify(token, nonce: nonce)
 /// ```
 ///
-/// It combines a ``TokenVerifier`` and a provider of keys, and adds no check and no leniency of its own. Make one verifier and
-/// keep it: it holds prepared keys and buffers. Any number of tasks may use it at once.
+/// It adds no check and no leniency to a ``TokenVerifier``. Make one and keep it: it holds prepared keys and buffers. Any
+/// number of tasks may use it at once.
 public struct LoginVerifier: Sendable {
     /// Judges a token when its keys are there.
     public let verifier: TokenVerifier
@@ -17,12 +17,9 @@ public struct LoginVerifier: Sendable {
 
     /// A verifier of one policy.
     /// - Parameters:
-    ///   - policy: The rules of the verdict.
-    ///   - keys: The keys of the policy's issuers: a `JWKSetCache` of the `LimitedLoginKeys` library, or a
-    ///     `JWKSet`.
+    ///   - keys: The keys of the policy's issuers: a `JWKSetCache` of the `LimitedLoginKeys` library, or a `JWKSet`.
     ///   - nonces: Issued the nonces of logins bound by ``TokenBinding/issuedNonce``; nil if none are issued.
-    ///   - clock: Returns the current time in seconds since 1970; the system's clock by default. If the value is
-    ///     negative or not a number, no token is judged: ``Unavailable/clock``.
+    ///   - clock: Returns the seconds since 1970. If they are negative or not a number, no token is judged.
     public init(
         policy: VerificationPolicy,
         keys: any JWKSetProvider,
@@ -36,21 +33,17 @@ public struct LoginVerifier: Sendable {
 
     /// Verifies the token of a login that was begun with `nonce`.
     /// - Parameters:
-    ///   - token: The id token as the app sent it.
-    ///   - nonce: The nonce that your server gave to the app, taken from your own session or store. A nonce from the
-    ///     client proves nothing, because every token contains its nonce. Forget the nonce when its token was accepted
-    ///     or refused. Keep it if a ``Unavailable`` is thrown, because the same token may come again.
+    ///   - nonce: The nonce that your server gave to the app, from your own session or store: one from the client proves
+    ///     nothing. Forget it when its token was accepted or refused, and keep it after an ``Unavailable``.
     ///   - appID: The one app that the token must be for, one of the policy's; nil for any of them.
-    /// - Throws: ``Rejection``, the one reason for the refusal; ``Unavailable`` if the token cannot be
-    ///   judged, also after a cancellation of the task: ``Unavailable/underlyingError`` is a
-    ///   `CancellationError` then. That is not the token's fault: try again and end no session.
+    /// - Throws: ``Rejection``, the one reason for the refusal; ``Unavailable`` if the token cannot be judged, also after a
+    ///   cancellation of the task: ``Unavailable/underlyingError`` is a `CancellationError` then.
     public nonisolated(nonsending) func verify(
         _ token: String,
         nonce: String,
         appID: String? = nil
     ) async throws -> VerifiedToken {
-        guard let nonce = Nonce(nonce) else { throw Rejection.invalidNonce.error }
-        return try await verify(token, expecting: TokenExpectation(binding: .nonce(nonce), appID: appID))
+        try await verify(token, expecting: TokenExpectation(binding: .nonce(Self.nonce(nonce)), appID: appID))
     }
 
     /// Verifies the token of a login for which the client gave Facebook the lower-case hexadecimal SHA-256 of `rawNonce`,
@@ -60,8 +53,7 @@ public struct LoginVerifier: Sendable {
         rawNonce: String,
         appID: String? = nil
     ) async throws -> VerifiedToken {
-        guard let nonce = Nonce(rawNonce) else { throw Rejection.invalidNonce.error }
-        return try await verify(token, expecting: TokenExpectation(binding: .rawNonce(nonce), appID: appID))
+        try await verify(token, expecting: TokenExpectation(binding: .rawNonce(Self.nonce(rawNonce)), appID: appID))
     }
 
     /// Verifies a refreshed token of a session that already exists. It may prolong that session, but never start one: at a
@@ -76,11 +68,8 @@ public struct LoginVerifier: Sendable {
         nonce: String? = nil,
         appID: String? = nil
     ) async throws -> VerifiedToken {
-        var binding = TokenBinding.refresh(ofSessionOf: user)
-        if let nonce {
-            guard let nonce = Nonce(nonce) else { throw Rejection.invalidNonce.error }
-            binding = .nonce(nonce).refreshing(user)
-        }
+        let login = try nonce.map { TokenBinding.nonce(try Self.nonce($0)) }
+        let binding = login?.refreshing(user) ?? .refresh(ofSessionOf: user)
         return try await verify(token, expecting: TokenExpectation(binding: binding, appID: appID))
     }
 
@@ -90,25 +79,21 @@ public struct LoginVerifier: Sendable {
         expecting expectation: TokenExpectation
     ) async throws -> VerifiedToken {
         guard let now = NumericDate(secondsSince1970: clock()) else { throw Unavailable.clock }
-        let session = verifier.sessions.take()
-        defer { verifier.sessions.giveBack(session) }
-        let (jws, keyID) = try Rejection.asError { () throws(Rejection) in
-            try verifier.begin(token, expectation, session)
-        }
-        let keySet = try await keySet(containing: keyID)
-        // The token may have expired during a wait for keys.
-        let later = max(now, NumericDate(secondsSince1970: clock()) ?? now)
-        return try Rejection.asError { () throws(Rejection) in
-            try verifier.finish(token, jws, expectation, keys: keySet, now: later, session)
-        }
-    }
-
-    private nonisolated(nonsending) func keySet(containing keyID: String) async throws(Unavailable) -> JWKSet {
+        let keyID = try verifier.keyID(of: token, expectation)
+        let keySet: JWKSet
         do {
-            return try await keys.keySet(containing: keyID)
+            keySet = try await keys.keySet(containing: keyID)
         } catch {
             // A provider may throw another error after a cancellation.
-            throw .keys(Task.isCancelled ? CancellationError() : error)
+            throw Unavailable.keys(Task.isCancelled ? CancellationError() : error)
         }
+        // The token may have expired during a wait for keys.
+        let later = max(now, NumericDate(secondsSince1970: clock()) ?? now)
+        return try verifier.verify(token, expecting: expectation, keys: keySet, now: later)
+    }
+
+    private static func nonce(_ text: String) throws -> Nonce {
+        guard let nonce = Nonce(text) else { throw Rejection.invalidNonce.error }
+        return nonce
     }
 }

@@ -45,9 +45,9 @@ public struct NonceExpectation: Sendable, Redacted {
 
 /// The nonce of the login that an access token came from: the answer of `GET /oauth/access_token_info`, judged.
 ///
-/// The web dialog takes a nonce as `auth_nonce`, together with `auth_type=reauthenticate`, and Graph returns it to the
-/// holder of the token (Meta, "Re-authentication"). Facebook does not prevent a second use of a nonce. Judge
-/// `debug_token` and `/me` first: this answer names neither the app nor the person.
+/// The web dialog takes a nonce as `auth_nonce`, together with `auth_type=reauthenticate` (Meta, "Re-authentication").
+/// Facebook does not prevent a second use of a nonce. Judge `debug_token` and `/me` first: this answer names neither the
+/// app nor the person.
 public struct AccessTokenNonce: Equatable, Sendable, Redacted {
     /// The nonce.
     public let value: String

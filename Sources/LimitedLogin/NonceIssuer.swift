@@ -1,41 +1,36 @@
 internal import LLBytes
 internal import LLJOSE
 
-/// Issues nonces for login attempts, and recognises them later without storing them.
+/// Issues nonces for login attempts, and recognises them later without storing them: for a ``LoginVerifier``, a
+/// ``TokenVerifier`` or a ``NonceExpectation``.
 ///
 /// A nonce has a version, the times of issue and expiry, 128 random bits, and a tag. The tag is the HMAC-SHA256 of all
 /// these and the app ID under a secret, cut to 128 bits. Any server with the same secret recognises it. Without the
-/// secret it is impossible to make one, to prolong one, or to use one for another app. It reveals neither the app ID
-/// nor any fact about a person.
+/// secret it is impossible to make one, to prolong one, or to use one for another app.
 ///
-/// A recognised nonce may have been used before; the issuer cannot tell. Remember the nonce until
-/// ``IssuedNonce/expiresAt``, and refuse it the second time.
+/// A recognised nonce may have been used before. Remember it until ``IssuedNonce/expiresAt``, and refuse it the second time.
 public struct NonceIssuer: Sendable {
     /// The greatest lifetime of a nonce: one day. A login takes minutes.
     public static let greatestLifetime = Duration.seconds(86_400)
     /// The default lifetime of a nonce: ten minutes.
     public static let defaultLifetime = Duration.seconds(600)
-    /// The number of random bytes in a nonce. 16: two equal nonces become likely only after 2⁶⁴ of them.
+    /// 16 bytes: two equal nonces become likely only after 2⁶⁴ of them.
     package static let randomByteCount = 16
 
     private let secret: NonceSecret
     private let former: NonceSecret?
 
-    /// An issuer of nonces. It never shows its secrets.
+    /// An issuer of nonces.
     /// - Parameters:
-    ///   - secret: Issues nonces and recognises them. It has 32 to 128 visible ASCII characters from a cryptographic
-    ///     random generator; their bytes are the secret. The output of `openssl rand -hex 32` is such a secret.
-    ///   - former: Only recognises nonces. It is the previous secret, or the next one, while servers change from one to
-    ///     the other.
+    ///   - secret: Issues nonces and recognises them: 32 to 128 visible ASCII characters from a cryptographic random
+    ///     generator, such as the output of `openssl rand -hex 32`.
+    ///   - former: Only recognises nonces: the previous secret, or the next one, while servers change from one to the other.
     /// - Throws: ``InvalidConfiguration`` if one of them is no such secret.
     public init(secret: String, former: String? = nil) throws(InvalidConfiguration) {
         self.init(secret: try NonceSecret(text: secret), former: try former.map(NonceSecret.init(text:)))
     }
 
-    package init(secret: NonceSecret, former: NonceSecret? = nil) {
-        self.secret = secret
-        self.former = former
-    }
+    package init(secret: NonceSecret, former: NonceSecret? = nil) { (self.secret, self.former) = (secret, former) }
 
     /// Issues a nonce for one login, good for the tokens of this app, for 1 s to one day from `now`.
     /// - Returns: Nil if the lifetime or the time is out of range, or if the system gives no random bytes.
@@ -46,8 +41,8 @@ public struct NonceIssuer: Sendable {
         return issue(appID: appID, lifetime: lifetime, now: milliseconds, randomBytes: random)
     }
 
-    /// Issues a nonce from sixteen random bytes, `now` in milliseconds since 1970. The date in the nonce is later than that if
-    /// the memory of used nonces is complete only from then on.
+    /// Issues a nonce; times are in milliseconds since 1970. Its date is later than `now` if the memory of used nonces is
+    /// complete only from then on.
     package func issue(
         appID: String,
         lifetime: Duration,
@@ -61,11 +56,10 @@ public struct NonceIssuer: Sendable {
         // No overflow: both summands are below 2⁴⁸.
         let expiry = now + lifetime.wholeNanoseconds / 1_000_000
         var bytes: [UInt8] = [NonceFormat.version]
-        bytes.reserveCapacity(NonceFormat.byteCount)
         NonceFormat.append(date ?? now, to: &bytes)
         NonceFormat.append(expiry, to: &bytes)
         bytes += randomBytes
-        guard let tag = Self.tag(bytes.span, Array(appID.utf8).span, secret) else { return nil }
+        guard let tag = Self.tag(bytes.span, appID.utf8.span, secret) else { return nil }
         bytes.append(tag.bytes.span, 0..<NonceFormat.tagByteCount)
         guard let nonce = Nonce(Hexadecimal.encode(bytes)) else { return nil }
         return IssuedNonce(
@@ -76,26 +70,7 @@ public struct NonceIssuer: Sendable {
         )
     }
 
-    /// Recognises a nonce that this issuer (or one with the same secret) issued for the app; nil for any other text.
-    ///
-    /// A recognised nonce belongs to some login. Compare it with the nonce in your session to know that it is this one.
-    public func recognize(_ nonce: String, appID: String, now: NumericDate) -> Recognition? {
-        guard let nonce = Nonce(nonce),
-            let facts = recognize(nonce.value.utf8.span, appID: Array(appID.utf8).span)
-        else { return nil }
-        let issued = IssuedNonce(nonce: nonce, appID: appID, issuedAt: facts.issuedAt, expiresAt: facts.expiresAt)
-        return now < issued.expiresAt ? .current(issued) : .expired(issued)
-    }
-
-    /// A nonce of this issuer, and whether it may still be used.
-    @nonexhaustive  // SE-0487
-    public enum Recognition: Equatable, Sendable {
-        /// Its time is not over. It may have been used before.
-        case current(IssuedNonce)
-        /// Its time is over: refuse it at a login.
-        case expired(IssuedNonce)
-    }
-
+    /// Recognises a nonce that was issued for the app with one of the secrets, whatever its age; nil for any other text.
     package func recognize(_ nonce: Span<UInt8>, appID: Span<UInt8>) -> RecognizedNonce? {
         guard let bytes = NonceFormat.bytes(of: nonce) else { return nil }
         let body = bytes.span.extracting(0..<NonceFormat.bodyByteCount)
@@ -105,8 +80,8 @@ public struct NonceIssuer: Sendable {
         if let former { isOurs = Self.isTag(tag, of: body, appID, former) || isOurs }
         guard isOurs else { return nil }
         return RecognizedNonce(
-            issuedAtMilliseconds: NonceFormat.milliseconds(in: body, at: NonceFormat.issueOffset),
-            expiresAtMilliseconds: NonceFormat.milliseconds(in: body, at: NonceFormat.expiryOffset),
+            issuedAtMilliseconds: NonceFormat.milliseconds(in: body, at: 1),
+            expiresAtMilliseconds: NonceFormat.milliseconds(in: body, at: 7),
             identity: bytes
         )
     }
@@ -152,7 +127,6 @@ package struct RecognizedNonce: Equatable, Sendable, Redacted {
     /// The nonce's own bytes, which no other nonce has.
     package let identity: [UInt8]
 
-    var issuedAt: NumericDate { NumericDate(milliseconds: issuedAtMilliseconds) }
     var expiresAt: NumericDate { NumericDate(milliseconds: expiresAtMilliseconds) }
 }
 
@@ -161,40 +135,31 @@ package struct RecognizedNonce: Equatable, Sendable, Redacted {
 /// It is written in lower-case hexadecimal, so each nonce has exactly one spelling.
 enum NonceFormat {
     static let version: UInt8 = 2
-    static let issueOffset = 1
-    static let expiryOffset = 7
     static let bodyByteCount = 29
     static let tagByteCount = 16
-    static let byteCount = 45
-    static let textByteCount = 90
+    static let byteCount = bodyByteCount + tagByteCount
     /// Six bytes hold numbers of milliseconds below this.
     static let milliseconds: UInt64 = 1 << 48
 
     /// True if a text may be a nonce of an issuer. Most other nonces have another length.
-    static func hasLength(_ text: [UInt8]) -> Bool { text.count == textByteCount }
+    static func hasLength(_ text: [UInt8]) -> Bool { text.count == 2 * byteCount }
 
     static func bytes(of text: Span<UInt8>) -> [UInt8]? {
-        guard text.count == textByteCount else { return nil }
-        var bytes: [UInt8] = []
-        bytes.reserveCapacity(byteCount)
-        for index in stride(from: 0, to: textByteCount, by: 2) {
-            guard let high = digit(text[index]), let low = digit(text[index + 1]) else { return nil }
-            bytes.append(high << 4 | low)
-        }
-        return bytes[0] == version ? bytes : nil
+        var digits: [UInt8] = []
+        digits.append(text)
+        // With capitals a nonce would have another spelling.
+        guard hasLength(digits), !digits.contains(where: { ASCII.lowercased($0) != $0 }),
+            let bytes = Hexadecimal.decode(digits), bytes[0] == version
+        else { return nil }
+        return bytes
     }
-
-    /// The value of a digit in lower case; in upper case a nonce would have another spelling.
-    private static func digit(_ byte: UInt8) -> UInt8? { byte &- 0x41 < 26 ? nil : Hexadecimal.value(byte) }
 
     /// The prefix of the tag's message, so that no other use of the secret can yield a tag.
     static let domain = Array("limited-login nonce v1\0".utf8)
 
     /// The six bytes at `offset`; the body has ``bodyByteCount`` bytes, so both offsets are within it.
     static func milliseconds(in body: Span<UInt8>, at offset: Int) -> UInt64 {
-        var value: UInt64 = 0
-        for index in offset..<offset + 6 { value = value << 8 | UInt64(body[index]) }
-        return value
+        (offset..<offset + 6).reduce(0) { $0 << 8 | UInt64(body[$1]) }
     }
 
     static func append(_ value: UInt64, to bytes: inout [UInt8]) {
@@ -202,32 +167,34 @@ enum NonceFormat {
     }
 }
 
-/// The secret under which a ``NonceIssuer`` issues and recognises nonces. The secret is enough to make nonces.
-/// It never shows its bytes: its description gives only their number, and its mirror, which `dump` shows, is empty.
+/// The secret under which a ``NonceIssuer`` issues and recognises nonces. It never shows its bytes.
 package struct NonceSecret: Sendable, Equatable, Redacted {
-    /// The least number of bytes: 32, the output of SHA-256. A shorter key weakens the code (RFC 2104 section 3).
+    /// 32, the output of SHA-256: a shorter key weakens the code (RFC 2104 section 3).
     package static let leastByteCount = 32
-    /// The greatest number of bytes: 128. More would add no strength.
-    package static let greatestByteCount = 128
-    /// The least number of different bytes: 8. Of 32 random bytes fewer are different once in 10²⁰ times; a typed
-    /// secret, or one left at zeros, often has fewer.
-    static let leastDistinctByteCount = 8
-
     let bytes: [UInt8]
 
-    /// Takes a secret of 32 to 128 bytes from a cryptographic random generator.
     package init(bytes: [UInt8]) throws(InvalidConfiguration) {
-        guard bytes.count >= Self.leastByteCount else { throw .secretTooShort }
-        guard bytes.count <= Self.greatestByteCount else { throw .secretTooLong }
-        guard Set(bytes).count >= Self.leastDistinctByteCount else { throw .secretNotRandom }
+        try InvalidConfiguration.unless(
+            bytes.count >= Self.leastByteCount,
+            "the secret has fewer than 32 bytes; 'limited-login nonce secret' makes one"
+        )
+        // More would add no strength.
+        try InvalidConfiguration.unless(bytes.count <= 128, "the secret has more than 128 bytes")
+        // Of 32 random bytes fewer are different once in 10²⁰ times; a typed secret, or one left at zeros, often has fewer.
+        try InvalidConfiguration.unless(
+            Set(bytes).count >= 8,
+            "the secret is the same few bytes again and again; take it from a random generator"
+        )
         self.bytes = bytes
     }
 
-    /// Takes a secret in its written form: 32 to 128 visible ASCII characters; their bytes are the secret.
+    /// Takes a secret in its written form: visible ASCII characters; their bytes are the secret.
     package init(text: String) throws(InvalidConfiguration) {
-        let bytes = Array(text.utf8)
-        guard bytes.allSatisfy(ASCII.isVisible) else { throw .secretNotVisible }
-        try self.init(bytes: bytes)
+        try InvalidConfiguration.unless(
+            text.utf8.allSatisfy(ASCII.isVisible),
+            "the secret must be visible ASCII characters without white space"
+        )
+        try self.init(bytes: Array(text.utf8))
     }
 
     package var description: String { "a secret of \(bytes.count) bytes" }

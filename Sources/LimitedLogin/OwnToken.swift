@@ -13,10 +13,6 @@ package struct OwnToken {
 
 /// Judges the access tokens that a ``TokenIssuer`` makes. Each worker has one, because it holds prepared keys.
 package final class OwnTokenVerifier {
-    /// The length of a key ID: SHA-256 in digits of base64url.
-    private static let keyIDDigitCount = 43
-
-    private let policy: TokenIssuerPolicy
     private let issuers: ByteStringSet
     private let audiences: ByteStringSet
     private let apps: ByteStringSet
@@ -25,12 +21,13 @@ package final class OwnTokenVerifier {
     private var workspace = VerificationWorkspace()
 
     package init(_ issuer: TokenIssuer, verification: VerificationPolicy) {
-        policy = issuer.policy
-        issuers = ByteStringSet([policy.issuer])
-        audiences = ByteStringSet(policy.audiences)
+        issuers = ByteStringSet([issuer.policy.issuer])
+        audiences = ByteStringSet(issuer.policy.audiences)
         apps = ByteStringSet(verification.appIDs)
         self.verification = verification
-        keys = issuer.keys.keys.compactMap { key in key.publicKey.map { (key.keyID, key.algorithm, $0) } }
+        keys = issuer.keys.keys.compactMap { signer in
+            (try? PublicKey(signer.key.numbers)).map { (signer.keyID, signer.algorithm, $0) }
+        }
     }
 
     /// True if the header names a key of the issuer, or a key of that form and the type of an access token: the issuer's
@@ -39,7 +36,8 @@ package final class OwnTokenVerifier {
         guard token.count <= VerificationLimits.tokenByteCount,
             let jws = try? JWSCompactSerialization(splitting: token),
             let header = JSONObject(token, jws.header, limits: VerificationLimits.header),
-            let keyID = header.string("kid"), keyID.utf8.count == Self.keyIDDigitCount
+            // SHA-256 in digits of base64url.
+            let keyID = header.string("kid"), keyID.utf8.count == 43
         else { return false }
         return keys.contains { $0.keyID == keyID } || header.string("typ") == "at+jwt"
     }
@@ -61,10 +59,8 @@ package final class OwnTokenVerifier {
             throw .unknownKey(workspace.keyID)
         }
         // The key decides the algorithm; the token never does (RFC 8725 section 3.1).
-        guard let algorithm = workspace.parameters.algorithm, workspace.header.document.isString(algorithm),
-            workspace.header.string(algorithm) == entry.algorithm.rawValue
-        else { throw .algorithmOfAnotherKey }
-        if !isSigned { try workspace.checkSignature(jws, of: token) { entry.key.isValidSignature($0, of: $1) } }
+        guard workspace.header.string("alg") == entry.algorithm.rawValue else { throw .algorithmOfAnotherKey }
+        if !isSigned { try workspace.checkSignature(jws, of: token, by: entry.key) }
         try workspace.readPayload()
         try workspace.checkIssuer(issuers)
         let audience = try workspace.requireString(.audience)
@@ -101,21 +97,19 @@ public struct VerifiedOwnToken: Equatable, Sendable, Redacted {
     public let userID: String
     /// `jti`: the token's own identifier.
     public let tokenID: String
-    /// `auth_time`: the time at which Facebook issued the credential of the login. Refuse the token if you revoked the
-    /// person's logins later.
+    /// `auth_time`: the time at which Facebook issued the login's credential. Refuse the token if you revoked the login later.
     public let authenticatedAt: NumericDate
     /// `exp`: the end of the token's life.
     public let expiresAt: NumericDate
-    /// `cnf.jkt`: the RFC 7638 thumbprint of the device's key. If it is there, only a ``DPoPProof`` shows that the token's
-    /// holder has that key. Nil if the token is not bound.
+    /// `cnf.jkt`: the RFC 7638 thumbprint of the device's key, of which the holder shows a ``DPoPProof``; nil if there is none.
     public let keyThumbprint: String?
     /// Every claim of the token: one JSON object.
     public let claimsJSON: String
 }
 
 extension TokenIssuer {
-    /// Verifies an access token that this issuer made, with any of its keys. It remembers nothing. `audience` is your own name
-    /// among the audiences; `policy` gives the apps, the clock skew and the greatest age.
+    /// Verifies an access token that this issuer made, with any of its keys. `audience` is your own name among the audiences;
+    /// `policy` gives the apps and the clock skew.
     /// - Throws: ``Rejection``, the one reason for the refusal; ``Unavailable`` if OpenSSL fails.
     public func verify(
         _ token: String,

@@ -25,8 +25,7 @@ package enum PastedToken {
         return nil
     }
 
-    /// True if the text is a token within quotation marks, a printed Optional or JSON. Facebook's tokens begin with a letter,
-    /// and none with `Optional(`.
+    /// True if the text is a token within quotation marks, a printed Optional or JSON.
     static func isWrapped(_ token: Span<UInt8>) -> Bool { remedyForWrapping(start(of: token)) != nil }
 
     private static func remedyForWrapping(_ start: String) -> String? {
@@ -59,12 +58,7 @@ package enum PastedToken {
     /// True if the word stands in the text. The search of the standard library takes 13 ms for 32 KiB, and any client can
     /// have it made; this one takes 30 µs.
     private static func has(_ word: StaticString, _ text: Span<UInt8>) -> Bool {
-        var start = 0
-        while start + word.utf8CodeUnitCount <= text.count {
-            if text.equal(start..<start + word.utf8CodeUnitCount, word) { return true }
-            start += 1
-        }
-        return false
+        text.indices.contains { text.equal($0..<$0 + word.utf8CodeUnitCount, word) }
     }
 
     private static func remedyForBlanks(_ bytes: [UInt8]) -> String? {
@@ -72,7 +66,7 @@ package enum PastedToken {
         let word = bytes.drop(while: isBlank)
         guard !word.isEmpty else { return "Pass the token: this text is white space alone." }
         guard let end = word.firstIndex(where: isBlank), word[end...].contains(where: { !isBlank($0) }) else {
-            return bytes.contains(where: isLineBreak)
+            return bytes.contains(where: { $0 == 0x0A || $0 == 0x0D })
                 ? "Take away the line break at the end of the token, or before it."
                 : "Take away the white space around the token."
         }
@@ -80,8 +74,6 @@ package enum PastedToken {
     }
 
     private static func isBlank(_ byte: UInt8) -> Bool { byte <= 0x20 }
-
-    private static func isLineBreak(_ byte: UInt8) -> Bool { byte == 0x0A || byte == 0x0D }
 }
 
 extension Rejection {

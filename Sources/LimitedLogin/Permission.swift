@@ -45,7 +45,6 @@ public struct Permission: Hashable, CaseIterable, Sendable, CustomStringConverti
     /// The permission with this name; nil outside the scope of Limited Login.
     public init?(rawValue: String) { self.init(name: rawValue.utf8.span) }
 
-    /// The permission with this name; nil outside the limited scope. It compares bytes and makes no string.
     package init?(name: Span<UInt8>) {
         for permission in Self.allCases where name.equal(0..<name.count, permission.name) {
             self = permission
@@ -77,10 +76,7 @@ package struct PermissionSet: OptionSet, Hashable, Sendable {
     package func contains(_ permission: Permission) -> Bool { contains(PermissionSet(permission)) }
 
     package var permissions: [Permission] {
-        var permissions: [Permission] = []
-        permissions.reserveCapacity(rawValue.nonzeroBitCount)
-        for permission in Permission.allCases where contains(permission) { permissions.append(permission) }
-        return permissions
+        Permission.allCases.filter { contains($0) }
     }
 
     /// The gaming permissions. Their claims are the same as those of `public_profile`.

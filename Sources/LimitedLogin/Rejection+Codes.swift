@@ -6,29 +6,26 @@ extension Rejection {
     /// The stable codes for callers. Later versions may know more of them.
     ///
     /// A code is one row of the catalogue: the status and the title of the service's answer, the party at fault, and the
-    /// sentences of a refusal that has no more precise ones. The service adds its own rows to those of this library.
+    /// sentences of a refusal that has no more precise ones.
     public final class Code: Hashable, Sendable, CustomStringConvertible {
         /// The code in answers and logs.
         public let rawValue: String
-        /// The status code of the service's answer (RFC 9110 section 15, RFC 6585).
         package let status: Int
         package let kind: Kind
         /// The kind of problem in words, the same for every occurrence (RFC 9457 section 3.1.3).
         package let title: String
         package let detail: String
         package let hint: String
-        /// The time until another attempt makes sense, in seconds; nil if the same request would fail again.
+        /// Nil if the same request would fail again.
         package let retryAfterSeconds: Int?
         let check: VerificationCheck?
         let claim: ClaimName?
         private let uses: Uses
 
         package enum Kind: Sendable {
-            /// The token, of which a bearer is told in a challenge.
             case token
             /// Another thing that the app's client sent: a proof, a signed request, or no token at all.
             case client
-            /// The caller, with any token.
             case caller
             /// This service or another one, so nothing is known about the token.
             case outage

@@ -78,8 +78,7 @@ extension Rejection {
         .detail("This is an id token that this service issued: it has no client_id.")
         .hint("Send the access token: leave requested_token_type out at /token.")
 
-    /// `typ` is not `JWT`.
-    /// - Parameter name: Its value if it is a short name.
+    /// - Parameter name: The value of `typ` if it is a short name.
     package static func wrongType(_ name: String?) -> Rejection {
         let type = name.map { "is \($0), so this is another kind of token; an id token's is JWT." }
         return Rejection(.notAnIDToken)
@@ -90,8 +89,7 @@ extension Rejection {
             )
     }
 
-    /// `alg` is not `RS256`.
-    /// - Parameter name: Its value if it is a short name.
+    /// - Parameter name: The value of `alg` if it is a short name.
     package static func unsupportedAlgorithm(_ name: String?) -> Rejection {
         guard let name else {
             return otherAlgorithm.detail(

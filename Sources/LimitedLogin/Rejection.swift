@@ -2,13 +2,12 @@ internal import LLJOSE
 
 /// The reason why a credential was refused: an id token, an access token, a DPoP proof, or a signed request of Facebook's.
 ///
-/// It is always a fault of the credential: answer 401. It never contains the credential, and a claim's value only if the
-/// signature was good. A mistake of the caller is an ``InvalidExpectation``, and a fault of anything else an ``Unavailable``.
+/// Answer 401. It never contains the credential, and a claim's value only if the signature was good. A mistake of the
+/// caller is an ``InvalidExpectation``, and a fault of anything else an ``Unavailable``.
 public final class Rejection: Error, Equatable, Sendable, CustomStringConvertible {
-    /// The stable code. All faults of a DPoP proof have the same one, and all of a signed request.
+    /// The stable code: one for all faults of a DPoP proof, and one for all of a signed request.
     public var code: Code { facts.code }
-    /// The check that refused an id token; the checks before it passed. If only a store knows the fault, this is the
-    /// check of the claim at fault, although every check passed. Nil for any other credential.
+    /// The check that refused an id token; the checks before it passed. Nil for any other credential.
     public var check: VerificationCheck? { facts.check }
     /// The claim at fault, if there is one.
     public var claim: String? { facts.claim?.spelling }
@@ -81,24 +80,20 @@ public final class Rejection: Error, Equatable, Sendable, CustomStringConvertibl
     public static func == (left: Rejection, right: Rejection) -> Bool { left.facts == right.facts }
 }
 
-/// An expectation that no credential can fulfil: a mistake of the program, not a fault of the credential.
-///
-/// The app is not in the policy, the nonce is malformed, or nothing ties the token to a login. End no session for it:
-/// answer 500, or 400 if your own client sent the value.
+/// An expectation that no credential can fulfil, a mistake of the program: the app is not in the policy, the nonce is
+/// malformed, or nothing ties the token to a login. End no session for it: answer 500, or 400 if your own client sent it.
 public struct InvalidExpectation: Error, Equatable, Sendable, CustomStringConvertible {
     package let rejection: Rejection
 
     init(rejection: Rejection) { self.rejection = rejection }
-
-    init(_ detail: String) { self.init(rejection: Rejection(.invalidRequest, detail)) }
+    init(_ detail: String) { rejection = Rejection(.invalidRequest, detail) }
 
     /// One sentence for the log.
     public var description: String { rejection.detail }
 }
 
-/// The reason why a credential cannot be judged: a fault of the keys, the clock, OpenSSL or Graph, never of the credential.
-///
-/// Answer ``status`` with ``retryAfterSeconds``, and let the app try again with the same credential. End no session for it.
+/// The reason why a credential cannot be judged: a fault of the keys, the clock, OpenSSL or Graph. Answer ``status`` with
+/// ``retryAfterSeconds``, and let the app try again with the same credential. End no session for it.
 public struct Unavailable: Error, Equatable, Sendable, CustomStringConvertible {
     /// There are no keys to verify with, or they are unusable.
     public static let keys = Unavailable(rejection: .keysUnavailable)
@@ -110,13 +105,11 @@ public struct Unavailable: Error, Equatable, Sendable, CustomStringConvertible {
     public static let unreadableAnswer = Unavailable("Graph's answer about the access token cannot be read.")
 
     package let rejection: Rejection
-    /// The error of the provider of keys, such as a `JWKSetCacheError`, or `CancellationError` if the task was
-    /// cancelled. Nil if anything else is at fault.
+    /// The error of the provider of keys, or `CancellationError` if the task was cancelled; nil for any other fault.
     public private(set) var underlyingError: (any Error)?
 
     init(rejection: Rejection) { self.rejection = rejection }
-
-    init(_ detail: String) { self.init(rejection: Rejection(.internalError, detail)) }
+    init(_ detail: String) { rejection = Rejection(.internalError, detail) }
 
     static func keys(_ error: any Error) -> Self {
         var unavailable = Self.keys
@@ -126,25 +119,19 @@ public struct Unavailable: Error, Equatable, Sendable, CustomStringConvertible {
 
     /// The status code of your answer: 429 if made-up tokens exhaust the fetches of keys, since a balancer removes a server
     /// that answers 503; else 503 (RFC 6585 section 4, RFC 9110 section 15.6.4).
-    public var status: Int { isOverload ? 429 : 503 }
-
-    /// True if clients ask more than the source of the keys may be asked; false if something has failed.
-    public var isOverload: Bool { (underlyingError as? any JWKSetOutage)?.isOverload ?? false }
+    public var status: Int { (underlyingError as? any JWKSetOutage)?.isOverload == true ? 429 : 503 }
 
     /// The seconds after which another attempt makes sense, for the field `Retry-After` (RFC 9110 section 10.2.3).
     public var retryAfterSeconds: Int {
         let ofProvider = (underlyingError as? any JWKSetOutage)?.retryAfter
-        return ofProvider.map { max(1, Int($0.components.seconds)) } ?? rejection.context.retryAfterSeconds
-            ?? Self.standardRetryAfterSeconds
+        // 5 s: a moment's fault is over then, and a lasting one is not asked about all the time.
+        return ofProvider.map { max(1, Int($0.components.seconds)) } ?? rejection.context.retryAfterSeconds ?? 5
     }
-
-    /// 5 s: a moment's fault is over then, and a lasting one is not asked about all the time.
-    private static let standardRetryAfterSeconds = 5
 
     /// One sentence for the log, followed by that of the provider.
     public var description: String { underlyingError.map { "\(rejection.detail) \($0)" } ?? rejection.detail }
 
-    /// True if both have the same kind of fault. The provider's error is not compared.
+    /// The provider's error is not compared.
     public static func == (left: Self, right: Self) -> Bool { left.rejection == right.rejection }
 }
 
@@ -171,7 +158,7 @@ extension Rejection {
             ?? .cryptographyFailed
     }
 
-    /// Runs a verdict of the library's public functions, and throws the refusals behind its errors.
+    /// Runs public functions of the library, and throws the refusals behind their errors.
     package static func judging<Verdict>(_ verdict: () throws -> Verdict) throws(Rejection) -> Verdict {
         do {
             return try verdict()

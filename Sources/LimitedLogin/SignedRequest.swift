@@ -3,13 +3,11 @@ package import LLJOSE
 
 /// A signed request with a good signature: Facebook's message to the deauthorize and data-deletion callbacks.
 ///
-/// Its form is `base64url(signature).base64url(payload)`. The signature is HMAC-SHA256 over the encoded payload, under
-/// the app's secret (Meta, "Data Deletion Request Callback" and "Parsing the Signed Request"). It may be a day old, and
-/// ahead of your clock by the skew.
+/// It is HMAC-SHA256 over the encoded payload, under the app's secret (Meta, "Data Deletion Request Callback" and "Parsing
+/// the Signed Request"). It may be a day old, and ahead of your clock by the skew.
 ///
 /// Facebook signs for logins, page tabs and Instant Games in the same form and under the same secret. Those are
-/// refused: the web SDK's cookie contains a login's signed request, so a person's cookie would be enough to delete that
-/// person's data.
+/// refused: the web SDK's cookie contains a login's signed request, so it would be enough to delete the person's data.
 public struct SignedRequest: Equatable, Sendable, Redacted {
     /// The app with the secret that signed it.
     public let appID: String
@@ -28,19 +26,16 @@ public struct SignedRequest: Equatable, Sendable, Redacted {
     ///   - text: The form field `signed_request`, as received.
     ///   - secrets: Each app's ID and secret. All of them are tried, so that the time does not reveal which one signed.
     ///   - clockSkew: The time by which `issued_at` may be ahead; less than 0 counts as 0, more than 300 s as 300 s.
-    ///   - now: The time for which to judge.
-    /// - Throws: ``Rejection``, the one reason for the refusal. The callback's answer is then 403, and nothing else happens;
-    ///   but acknowledge ``Rejection/requestOfNoPerson`` with 200 at the deauthorize callback. ``Unavailable`` if OpenSSL fails:
-    ///   no refusal, answer 500.
+    /// - Throws: ``Rejection``: answer 403, but 200 to ``Rejection/requestOfNoPerson`` at the deauthorize callback.
+    ///   ``Unavailable`` if OpenSSL fails: answer 500.
     public init(
         verifying text: String,
         secrets: [(appID: String, secret: String)],
         clockSkew: Duration = VerificationPolicy.defaultClockSkew,
         now: NumericDate
     ) throws {
-        let bytes = Array(text.utf8)
         self = try Rejection.asError { () throws(Rejection) in
-            try SignedRequest(verifying: bytes.span, secrets: secrets, clockSkew: clockSkew, now: now)
+            try SignedRequest(verifying: text.utf8.span, secrets: secrets, clockSkew: clockSkew, now: now)
         }
     }
 

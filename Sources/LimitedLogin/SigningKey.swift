@@ -1,8 +1,7 @@
 internal import LLBytes
 internal import LLJOSE
 
-/// A private key that signs tokens of your own: RSA (RS256) or P-256 (ES256). Its description shows only the public
-/// name and the algorithm.
+/// A private key that signs tokens of your own: RSA (RS256) or P-256 (ES256).
 public struct SigningKey: Sendable, Redacted {
     /// The algorithm of a key (RFC 7518 section 3.1).
     @nonexhaustive  // SE-0487
@@ -13,18 +12,13 @@ public struct SigningKey: Sendable, Redacted {
         case es256 = "ES256"
     }
 
-    /// The accepted sizes of an RSA key, in bits. RFC 7518 section 3.3 requires at least 2,048; above 4,096 a signature
-    /// takes milliseconds.
-    static let rsaBits = 2_048...4_096
-
     /// The algorithm of the key.
     public let algorithm: Algorithm
     /// The name of the key: its RFC 7638 thumbprint with SHA-256, 43 digits of base64url.
     public let keyID: String
-    private let key: PrivateKey
+    let key: PrivateKey
 
     /// Makes a new key; RSA has 2,048 bits.
-    /// - Throws: ``InvalidConfiguration`` if OpenSSL fails.
     public init(generating algorithm: Algorithm) throws(InvalidConfiguration) {
         do {
             try self.init(PrivateKey(algorithm == .rs256 ? .rsa : .p256))
@@ -41,15 +35,15 @@ public struct SigningKey: Sendable, Redacted {
         guard let key = try? PrivateKey(pem: Array(pem.utf8)) else {
             throw InvalidConfiguration("it is no private key of RSA or of the curve P-256 in PEM form")
         }
-        guard !key.numbers.isRSA || Self.rsaBits.contains(key.bitCount) else {
-            throw InvalidConfiguration(
-                "the RSA key has \(key.bitCount) bits; \(Self.rsaBits.lowerBound) to \(Self.rsaBits.upperBound) are needed"
-            )
-        }
+        // RFC 7518 section 3.3 requires at least 2,048 bits; above 4,096 a signature takes milliseconds.
+        try InvalidConfiguration.unless(
+            !key.numbers.isRSA || (2_048...4_096).contains(key.bitCount),
+            "the RSA key has \(key.bitCount) bits; 2048 to 4096 are needed"
+        )
         let probe = Array("limited-login".utf8)
         guard let signingKey = try? SigningKey(key), let signature = try? key.signature(for: probe),
-            let digest = try? SHA256.digest(of: probe.span),
-            signingKey.publicKey?.isValidSignature(signature.span, of: digest) == true
+            let digest = try? SHA256.digest(of: probe.span), let publicKey = try? PublicKey(key.numbers),
+            publicKey.isValidSignature(signature.span, of: digest)
         else { throw InvalidConfiguration("the key does not fit its own public key") }
         self = signingKey
     }
@@ -72,12 +66,9 @@ public struct SigningKey: Sendable, Redacted {
     }
 
     /// The public key as a SubjectPublicKeyInfo in PEM form (RFC 7468), for consumers that cannot read a JWK Set.
-    /// - Throws: ``InvalidConfiguration`` if OpenSSL fails.
     public func publicPEM() throws(InvalidConfiguration) -> String { try pem(isPrivate: false) }
 
-    /// The private key as PKCS #8 in PEM form, without encryption. Store it in a file that only the service's user can
-    /// read.
-    /// - Throws: ``InvalidConfiguration`` if OpenSSL fails.
+    /// The private key as PKCS #8 in PEM form, without encryption.
     public func privatePEM() throws(InvalidConfiguration) -> String { try pem(isPrivate: true) }
 
     private func pem(isPrivate: Bool) throws(InvalidConfiguration) -> String {
@@ -85,10 +76,6 @@ public struct SigningKey: Sendable, Redacted {
             return try isPrivate ? key.privatePEM() : key.publicPEM()
         } catch { throw InvalidConfiguration("OpenSSL cannot write the key.") }
     }
-
-    func signature(for message: [UInt8]) throws(OpenSSLError) -> [UInt8] { try key.signature(for: message) }
-
-    var publicKey: PublicKey? { try? PublicKey(key.numbers) }
 }
 
 /// The keys of an issuer. The first one signs; all of them verify and are published.
@@ -101,15 +88,13 @@ public struct SigningKeySet: Sendable {
 
     /// - Throws: ``InvalidConfiguration`` for no key, for more than 8, and for a repeated key.
     public init(_ keys: [SigningKey]) throws(InvalidConfiguration) {
-        guard !keys.isEmpty else {
-            throw InvalidConfiguration("there is no private key; 'limited-login signing-key new' makes one")
-        }
-        guard keys.count <= Self.countLimit else {
-            throw InvalidConfiguration("there are more than \(Self.countLimit) keys")
-        }
-        guard Set(keys.map(\.keyID)).count == keys.count else {
-            throw InvalidConfiguration("the same key stands there twice")
-        }
+        try InvalidConfiguration.unless(
+            !keys.isEmpty,
+            "there is no private key; 'limited-login signing-key new' makes one"
+        )
+        try InvalidConfiguration.unless(keys.count <= Self.countLimit, "there are more than \(Self.countLimit) keys")
+        let names = Set(keys.map(\.keyID))
+        try InvalidConfiguration.unless(names.count == keys.count, "the same key stands there twice")
         self.keys = keys
     }
 
@@ -135,8 +120,6 @@ public struct SigningKeySet: Sendable {
         guard block == nil else { throw InvalidConfiguration("key \(keys.count + 1) has no end") }
         try self.init(keys)
     }
-
-    var first: SigningKey { keys[0] }
 
     /// The JWK Set (RFC 7517 section 5) of all public keys: one JSON object.
     public var jwkSet: String { #"{"keys":["# + keys.map(\.jsonWebKey).joined(separator: ",") + "]}" }

@@ -16,16 +16,13 @@ public struct TokenExpectation: Equatable, Sendable, Redacted {
         accessTokenBytes = Self.bytes(accessToken)
     }
 
-    /// The tie alone, or no requirement.
     package init(_ binding: TokenBinding = TokenBinding()) { self.binding = binding }
 
     /// The one app that the token must be for, one of the policy's; nil for any of them.
     public var appID: String? { Self.text(appIDBytes) }
-
     /// The RFC 7638 thumbprint of the device's key, 43 digits of base64url. The token's `cnf.jkt` must be equal to it
     /// (RFC 9449 section 6.1). Nil if it is not known.
     public var keyThumbprint: String? { Self.text(keyThumbprintBytes) }
-
     /// The access token that came with the token. The token's `at_hash` must be its hash (OpenID Connect Core section
     /// 3.1.3.6). Nil if there is none.
     public var accessToken: String? { Self.text(accessTokenBytes) }
@@ -38,20 +35,20 @@ public struct TokenExpectation: Equatable, Sendable, Redacted {
 
 /// The tie between a token and one login: the login itself, or a refresh of it.
 public struct TokenBinding: Equatable, Sendable, Redacted {
-    /// A requirement on the `nonce` claim. The values are as the caller gave them; the verdict refuses an invalid nonce.
+    /// A requirement on the `nonce` claim. The verdict refuses an invalid nonce.
     package enum LoginNonce: Equatable, Sendable {
         case nonce([UInt8])
         case rawNonce([UInt8])
         case issuedNonce
     }
 
-    /// The question whether the verifier's ``NonceIssuer`` issued the nonce that the caller gives.
+    /// What the verifier's ``NonceIssuer`` is asked about the nonce.
     package enum Issue: Equatable, Sendable {
         /// A nonce of the issuer must not have expired; any other nonce is only compared.
         case recognized
         /// The nonce must be one of the issuer's, and must not have expired.
         case required
-        /// Every nonce is only compared.
+        /// Nothing: every nonce is only compared.
         case ignored
     }
 
@@ -65,37 +62,33 @@ public struct TokenBinding: Equatable, Sendable, Redacted {
 
     /// The `nonce` claim is exactly this nonce, which your session holds: the proof of this login.
     ///
-    /// If the verifier's own ``NonceIssuer`` issued the nonce for this app, it must not have expired either. The caller
-    /// prevents a second use.
+    /// If the verifier's own ``NonceIssuer`` issued it for this app, it must not have expired either.
     public static func nonce(_ nonce: Nonce) -> TokenBinding { TokenBinding(nonce: .nonce(Array(nonce.value.utf8))) }
 
-    /// The `nonce` claim is the lower-case hexadecimal SHA-256 of this nonce: the scheme of clients that give Facebook
-    /// only the hash.
+    /// The `nonce` claim is the lower-case hexadecimal SHA-256 of this nonce.
     public static func rawNonce(_ nonce: Nonce) -> TokenBinding {
         TokenBinding(nonce: .rawNonce(Array(nonce.value.utf8)))
     }
 
     /// The `nonce` claim is one that the verifier's own ``NonceIssuer`` issued for this app, and it has not expired.
     ///
-    /// It proves that somebody's login began recently, but not whose: a stolen token passes too. It is for servers without
-    /// a session before the login; all others give the nonce of their session with ``nonce(_:)``.
+    /// It does not prove whose login began: a stolen token passes too. It is for servers without a session before the login;
+    /// all others give the nonce of their session with ``nonce(_:)``.
     public static let issuedNonce = TokenBinding(nonce: .issuedNonce)
 
     /// A refresh of a session that already exists: the `sub` claim is exactly the session's user.
     ///
-    /// It proves that Facebook issued a fresh token for the same person and app. It does not prove that this caller
-    /// asked for it: every holder of a valid token of that person could present it. It may therefore prolong a session
-    /// but never start one. ``refreshing(_:)`` proves more.
+    /// It proves that Facebook issued a fresh token for the same person and app, but not that this caller asked for it: it
+    /// may prolong a session, and never start one. ``refreshing(_:)`` proves more.
     public static func refresh(ofSessionOf user: String) -> TokenBinding { TokenBinding(subject: Array(user.utf8)) }
 
-    /// No tie. Only a policy with optional binding accepts it. A token then proves that the person logged in at some
-    /// time within its life, but not that the login was at this service.
+    /// No tie, which only a policy with optional binding accepts. It proves no login at this service.
     public static let unbound = TokenBinding()
 
     /// The same login, refreshed: the `sub` claim is exactly this user, and the nonce is checked as well.
     ///
-    /// Facebook's SDK since 18.1 refreshes in the background and keeps the login's nonce. An issued nonce then only
-    /// needs to be issued by this issuer for this app: it was used at the login and may have expired since.
+    /// Facebook's SDK since 18.1 refreshes in the background and keeps the login's nonce. An issued nonce was used at that
+    /// login and may have expired since.
     public func refreshing(_ subject: String) -> TokenBinding {
         var binding = self
         binding.subject = Array(subject.utf8)
@@ -126,8 +119,7 @@ public struct TokenBinding: Equatable, Sendable, Redacted {
 
 /// A nonce in the form that Facebook's SDK accepts: not empty and without white space of any kind.
 ///
-/// The backend makes one for each login and gives it to the app; Facebook returns it in the token unchanged. It is the
-/// only tie between a token and a login, so every nonce should be accepted once.
+/// The backend makes one for each login and gives it to the app; Facebook returns it in the token unchanged.
 public struct Nonce: Equatable, Hashable, Sendable, Redacted {
     /// The nonce itself.
     public let value: String
@@ -152,17 +144,14 @@ public struct Nonce: Equatable, Hashable, Sendable, Redacted {
     package static let weakCharacterCount = 16
 
     package static func isWeak(_ nonce: [UInt8]) -> Bool {
-        var count = 0
         // UTF-8 continues a character with bytes of the form 10xxxxxx.
-        for index in 0..<nonce.count where nonce[index] & 0xC0 != 0x80 { count += 1 }
-        return count < weakCharacterCount
+        nonce.count { $0 & 0xC0 != 0x80 } < weakCharacterCount
     }
 
-    /// True if two nonces are the same bytes (`String` alone would also equate other spellings of a character).
+    /// True if both are the same bytes (`String` would also equate other spellings of a character).
     public static func == (left: Nonce, right: Nonce) -> Bool { left.value.utf8.elementsEqual(right.value.utf8) }
 
-    /// True if these UTF-8 bytes are a nonce. White space means the characters with that Unicode property, and the zero-width
-    /// space that Apple's platforms count among them.
+    /// True if these UTF-8 bytes are a nonce. Apple's platforms count the zero-width space as white space too.
     package static func isValid(_ bytes: Span<UInt8>) -> Bool {
         guard !bytes.isEmpty else { return false }
         for index in 0..<bytes.count {

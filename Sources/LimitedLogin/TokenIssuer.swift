@@ -4,8 +4,7 @@ internal import LLJOSE
 /// Makes a standard token of your own from a verified Facebook login.
 ///
 /// Access tokens follow RFC 9068 (`typ: at+jwt`), id tokens OpenID Connect Core. Both name the person, the Facebook app
-/// and the time of the login, so that a consumer need only know your issuer. The issuer reads no clock and stores
-/// nothing.
+/// and the time of the login.
 public struct TokenIssuer: Sendable {
     /// The kind of a token.
     @nonexhaustive  // SE-0487
@@ -139,8 +138,8 @@ public struct TokenIssuer: Sendable {
     public init(policy: TokenIssuerPolicy, keys: SigningKeySet) {
         self.policy = policy
         self.keys = keys
-        accessTokenHeader = Self.header(keys.first, policy.accessTokenType)
-        idTokenHeader = Self.header(keys.first, .plain)
+        accessTokenHeader = Self.header(keys.keys[0], policy.accessTokenType)
+        idTokenHeader = Self.header(keys.keys[0], .plain)
     }
 
     private static func header(_ key: SigningKey, _ type: AccessTokenType) -> [UInt8] {
@@ -150,15 +149,12 @@ public struct TokenIssuer: Sendable {
 
     /// Makes a token.
     /// - Parameters:
-    ///   - login: The verified login.
-    ///   - kind: The kind of the token; an access token by default.
     ///   - audience: An audience of the policy; the first one if nil.
     ///   - scope: The wanted part of the policy's scope, separated by spaces; all of it if nil.
     ///   - tokenID: `jti`, a name that no other token has.
     ///   - now: The time of issue; fractions of a second are ignored.
-    /// - Throws: ``Rejection`` (``Rejection/Code/expired``) if the credential of the login has expired,
-    ///   ``InvalidExpectation`` if the audience or the scope is not among the policy's, if an ID is empty, or if the login is more than
-    ///   ten minutes ahead, ``Unavailable`` if OpenSSL fails.
+    /// - Throws: ``Rejection`` if the credential of the login has expired, ``InvalidExpectation`` if the audience or the scope is
+    ///   not among the policy's, an ID is empty, or the login is ten minutes ahead, ``Unavailable`` if OpenSSL fails.
     public func token(
         for login: Login,
         kind: Kind = .accessToken,
@@ -185,7 +181,7 @@ public struct TokenIssuer: Sendable {
         var value = kind == .accessToken ? accessTokenHeader : idTokenHeader
         let payload = payload(login, kind, audience, granted, tokenID, issuedAt: issuedAt, end: end)
         Base64URL.append(encoding: payload.span, to: &value)
-        guard let signature = try? keys.first.signature(for: value) else {
+        guard let signature = try? keys.keys[0].key.signature(for: value) else {
             throw Unavailable("OpenSSL cannot sign.")
         }
         value.append(UInt8(ascii: "."))
@@ -203,10 +199,9 @@ public struct TokenIssuer: Sendable {
         issuedAt: Int64,
         end: Int64
     ) -> [UInt8] {
-        var payload: [UInt8] = []
+        var payload: [UInt8] = [UInt8(ascii: "{")]
         // Most payloads fit; a longer one makes the array grow.
         payload.reserveCapacity(1_024)
-        payload.append(UInt8(ascii: "{"))
         JSONWriter.member("iss", policy.issuer, to: &payload)
         JSONWriter.member("sub", login.userID, to: &payload)
         JSONWriter.member("aud", audience, to: &payload)
@@ -236,18 +231,14 @@ public struct TokenIssuer: Sendable {
 
 /// The rules for the tokens of a ``TokenIssuer``: issuer, audiences, lifetime and claims.
 public struct TokenIssuerPolicy: Sendable, Equatable {
-    /// The default lifetime of a token. 600 s: a revoked login stays valid for at most this time at a
-    /// consumer that does not ask the service.
+    /// The default lifetime of a token: 600 s. For so long a revoked login is valid at a consumer that asks nobody.
     public static let defaultLifetime = Duration.seconds(600)
     package static let lifetimeRange = 60...3_600
-    /// The greatest length of the additional claims, in bytes. 1 KiB: enough for a role and a few names.
-    package static let extraClaimsByteLimit = 1_024
     /// Claims that no configuration may set: those about the token itself, and those about the person.
     private static let reserved: Set<String> = Set(
         [
             "iss", "sub", "aud", "exp", "nbf", "iat", "jti", "client_id", "azp", "auth_time", "acr", "amr", "nonce",
-            "cnf",
-            "idp", "at_hash", "c_hash", "s_hash", "sid", "act", "may_act", "email_verified",
+            "cnf", "idp", "at_hash", "c_hash", "s_hash", "sid", "act", "may_act", "email_verified",
             // /introspect writes these two beside the claims.
             "active", "token_type",
         ] + TokenIssuer.Claim.allCases.map(\.rawValue)
@@ -274,14 +265,8 @@ public struct TokenIssuerPolicy: Sendable, Equatable {
 
     /// Makes a policy from these values, if each is in its range.
     /// - Parameters:
-    ///   - issuer: An `https` URL of at most 1,024 visible ASCII characters without user, query and fragment.
-    ///   - audiences: Each has 1 to 1,024 visible ASCII characters; the issuer itself if there are none.
-    ///   - lifetime: 60 to 3,600 s; fractions of a second are ignored.
-    ///   - accessTokenType: The `typ` of access tokens.
-    ///   - claims: The claims about the person in the tokens.
     ///   - extraClaims: A JSON object of at most 1 KiB, without registered claims. Its `scope` is the scope of every token.
     ///   - scope: The scope that a token may have, words separated by spaces.
-    /// - Throws: ``InvalidConfiguration``, which names the value that is out of its range.
     public init(
         issuer: String,
         audiences: [String] = [],
@@ -292,26 +277,26 @@ public struct TokenIssuerPolicy: Sendable, Equatable {
         scope: String = ""
     ) throws(InvalidConfiguration) {
         try Self.require(issuer: issuer)
-        for audience in audiences where !Self.isPlain(audience) {
-            throw InvalidConfiguration(
+        for audience in audiences {
+            try InvalidConfiguration.unless(
+                Self.isPlain(audience),
                 "\(audience.debugDescription) is no audience: give 1 to 1,024 visible ASCII characters without \" and \\."
             )
         }
-        guard Self.lifetimeRange.contains(Int(lifetime.components.seconds)) else {
-            throw InvalidConfiguration("A lifetime of \(lifetime) is out of range: 60 to 3,600 s.")
-        }
-        guard scope.utf8.count <= 1_024, scope.utf8.allSatisfy({ ASCII.isVisible($0) || $0 == ASCII.space }),
-            JSONText.isPlain(scope.utf8.span)
-        else {
-            throw InvalidConfiguration(
-                "\(scope.debugDescription) is no scope: give words of visible ASCII characters without \" and \\."
-            )
-        }
+        try InvalidConfiguration.unless(
+            Self.lifetimeRange.contains(Int(lifetime.components.seconds)),
+            "A lifetime of \(lifetime) is out of range: 60 to 3,600 s."
+        )
+        try InvalidConfiguration.unless(
+            scope.isEmpty || Self.isPlain(scope.replacing(" ", with: "_")),
+            "\(scope.debugDescription) is no scope: give words of visible ASCII characters without \" and \\."
+        )
         let claim: String?
         (extraMembers, claim) = try Self.members(extraClaims)
-        guard claim == nil || scope.isEmpty else {
-            throw InvalidConfiguration("The additional claims must not have scope: the scope of tokens is set.")
-        }
+        try InvalidConfiguration.unless(
+            claim == nil || scope.isEmpty,
+            "The additional claims must not have scope: the scope of tokens is set."
+        )
         scopeIsClaim = claim != nil
         scopes = (claim ?? scope).split(separator: " ").map(String.init)
         self.issuer = issuer
@@ -332,13 +317,11 @@ public struct TokenIssuerPolicy: Sendable, Equatable {
     /// RFC 8414 section 2: an `https` URL without query and fragment.
     private static func require(issuer: String) throws(InvalidConfiguration) {
         let authority = issuer.utf8.dropFirst("https://".utf8.count).prefix { $0 != UInt8(ascii: "/") }
-        guard isPlain(issuer), issuer.hasPrefix("https://"), isAuthority(authority),
-            !issuer.utf8.contains(where: { "?#@".utf8.contains($0) }), !issuer.hasSuffix("/")
-        else {
-            throw InvalidConfiguration(
-                "\(issuer.debugDescription) is no issuer: give an https URL without user, query, fragment and slash at its end."
-            )
-        }
+        try InvalidConfiguration.unless(
+            isPlain(issuer) && issuer.hasPrefix("https://") && isAuthority(authority)
+                && !issuer.utf8.contains { "?#@".utf8.contains($0) } && !issuer.hasSuffix("/"),
+            "\(issuer.debugDescription) is no issuer: give an https URL without user, query, fragment and slash at its end."
+        )
     }
 
     /// True for a host, and a port if there is a colon (RFC 3986 section 3.2).
@@ -352,16 +335,14 @@ public struct TokenIssuerPolicy: Sendable, Equatable {
 
     /// True if the text is its own JSON string: 1 to 1,024 visible ASCII characters without `"` and `\`.
     private static func isPlain(_ text: String) -> Bool {
-        (1...1_024).contains(text.utf8.count) && text.utf8.allSatisfy { ASCII.isVisible($0) }
-            && JSONText.isPlain(Array(text.utf8).span)
+        (1...1_024).contains(text.utf8.count) && text.utf8.allSatisfy(ASCII.isVisible)
+            && JSONText.isPlain(text.utf8.span)
     }
 
     private static func members(_ text: String) throws(InvalidConfiguration) -> (String, scope: String?) {
         let bytes = Array(text.utf8)
-        guard bytes.count <= extraClaimsByteLimit else {
-            let limit = DecimalNumber.grouped(extraClaimsByteLimit)
-            throw InvalidConfiguration("The additional claims have more than \(limit) bytes.")
-        }
+        // Enough for a role and a few names.
+        try InvalidConfiguration.unless(bytes.count <= 1_024, "The additional claims have more than 1,024 bytes.")
         guard let object = JSONObject(bytes, limits: VerificationLimits.payload) else {
             throw InvalidConfiguration("The additional claims must be one JSON object that names no member twice.")
         }
@@ -375,9 +356,10 @@ public struct TokenIssuerPolicy: Sendable, Equatable {
             let value = String(decoding: bytes[range], as: UTF8.self)
             members += ",\(JSONText.quoted(text)):" + (object.document.isString(name + 1) ? "\"\(value)\"" : value)
         }
-        guard object.member("scope") == nil || object.string("scope") != nil else {
-            throw InvalidConfiguration("The scope among the additional claims must be a text (RFC 6749 section 3.3).")
-        }
+        try InvalidConfiguration.unless(
+            object.member("scope") == nil || object.string("scope") != nil,
+            "The scope among the additional claims must be a text (RFC 6749 section 3.3)."
+        )
         return (members, object.string("scope"))
     }
 }

@@ -41,7 +41,6 @@ extension VerificationWorkspace {
         guard isMember(issuer, of: issuers) else { throw .invalidIssuer(claimsSet.string(issuer)) }
     }
 
-    /// `exp`, `iat`, `nbf` and the age.
     /// - Parameter isOwn: True if this program issued the token by its own clock, so that `exp` has no skew.
     mutating func checkTimes(
         _ policy: VerificationPolicy,
@@ -76,12 +75,8 @@ extension VerificationWorkspace {
 
     /// A claim that must exist and be a string that is not empty. A wrong type is a fault, and does not count as
     /// absence (CVE-2026-25537).
-    mutating func requireString(_ claim: ClaimName) throws(Rejection) -> Int {
-        guard let node = claims[claim] else { throw .missingClaim(claim) }
-        return try requireString(node, claim)
-    }
-
-    private mutating func requireString(_ node: Int, _ claim: ClaimName) throws(Rejection) -> Int {
+    mutating func requireString(_ claim: ClaimName, at node: Int? = nil) throws(Rejection) -> Int {
+        guard let node = node ?? claims[claim] else { throw .missingClaim(claim) }
         guard let range = claimsSet.document.stringRange(node) else { throw .malformedClaim(claim, .wrongType) }
         guard !range.isEmpty else { throw .malformedClaim(claim, .empty) }
         return node
@@ -96,12 +91,12 @@ extension VerificationWorkspace {
         let first = claimsSet.document.firstChild(node)
         let end = claimsSet.document.next(node)
         guard first < end else { throw .malformedClaim(.audience, .empty) }
-        let audience = try requireString(first, .audience)
+        let audience = try requireString(.audience, at: first)
         guard claimsSet.document.next(audience) == end else { throw .severalAudiences }
         return audience
     }
 
-    /// A claim that must exist and be a NumericDate (RFC 7519 section 2): a JSON number, from 0 to 2⁵³.
+    /// A claim that must be a NumericDate (RFC 7519 section 2).
     mutating func requireDate(_ claim: ClaimName) throws(Rejection) -> NumericDate {
         guard let node = claims[claim] else { throw .missingClaim(claim) }
         guard claimsSet.document.isNumber(node) else { throw .malformedClaim(claim, .wrongType) }
@@ -113,8 +108,8 @@ extension VerificationWorkspace {
         withValue(node) { bytes, range in set.contains(bytes, range) }
     }
 
-    /// True if a payload's string has exactly this value. The comparison takes constant time: the nonce is a secret
-    /// between this login's app and backend. An empty claim equals nothing.
+    /// True if a payload's string has exactly this value, which is not empty. The comparison takes constant time: the nonce
+    /// is a secret between this login's app and backend.
     mutating func isEqual(_ node: Int, _ expected: Span<UInt8>) -> Bool {
         guard !expected.isEmpty else { return false }
         return withValue(node) { bytes, range in ConstantTime.areEqual(bytes.extracting(range), expected) }
@@ -150,7 +145,7 @@ extension TokenVerifier {
         }
         // `cnf.jkt` (RFC 7800 section 3.1, RFC 9449 section 6.1) is the key of the device that logged in.
         if let thumbprint = expectation.keyThumbprintBytes {
-            guard let node = workspace.keyThumbprint(), workspace.isEqual(node, thumbprint.span) else {
+            guard let node = workspace.keyThumbprint, workspace.isEqual(node, thumbprint.span) else {
                 throw Rejection(.keyThumbprintMismatch)
             }
         }
@@ -213,7 +208,7 @@ extension VerificationWorkspace {
         facts[.subject] = text(claims[.subject])
         facts[.tokenID] = text(claims[.tokenID])
         facts[.nonce] = text(claims[.nonce])
-        facts[.confirmation] = keyThumbprint().flatMap { claimsSet.textRange($0) }
+        facts[.confirmation] = keyThumbprint.flatMap { claimsSet.textRange($0) }
         facts.isBoundToKey = claims[.confirmation] != nil
         for index in rows.indices {
             guard let node = claims[rows[index].claim] else { continue }
@@ -236,11 +231,10 @@ extension VerificationWorkspace {
             facts[claim] = claimsSet.textRange(node)
             return facts[claim] != nil
         case .list:
-            guard claimsSet.isArrayOfStrings(node) else { return false }
-            facts[claim] = claimsSet.document.range(node)
-            return true
+            if claimsSet.isArrayOfStrings(node) { facts[claim] = claimsSet.document.range(node) }
+            return facts[claim] != nil
         case .birthday:
-            facts.birthday = birthday(node)
+            if claimsSet.document.isString(node) { facts.birthday = withValue(node) { Birthday($0, $1) } }
             return facts.birthday != nil
         case .ageRange:
             facts.ageRange = claimsSet.ageRange(node)
@@ -252,13 +246,5 @@ extension VerificationWorkspace {
         }
     }
 
-    private func text(_ node: Int?) -> Range<Int>? {
-        guard let node else { return nil }
-        return claimsSet.document.stringRange(node)
-    }
-
-    private mutating func birthday(_ node: Int) -> Birthday? {
-        guard claimsSet.document.isString(node) else { return nil }
-        return withValue(node) { bytes, range in Birthday(bytes, range) }
-    }
+    private func text(_ node: Int?) -> Range<Int>? { node.flatMap { claimsSet.document.stringRange($0) } }
 }

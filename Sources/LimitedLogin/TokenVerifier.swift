@@ -3,9 +3,8 @@ internal import LLBytes
 
 /// Decides whether an id token is genuine, meant for this app, fresh, and tied to this login.
 ///
-/// It is a pure function of the token, the expectation, the keys and the time: it fetches nothing, reads no clock, and keeps
-/// nothing but prepared keys and buffers. The caller must ensure that a token or nonce is used once, by forgetting the nonce
-/// once it was accepted (or by storing `jti` until `exp` and the clock skew).
+/// It is a pure function of the token, the expectation, the keys and the time. The caller must ensure that a nonce is used
+/// once, by forgetting it once it was accepted.
 public final class TokenVerifier: Sendable {
     /// The rules of the verdict.
     public let policy: VerificationPolicy
@@ -15,9 +14,10 @@ public final class TokenVerifier: Sendable {
     let acceptsUnbound: Bool
     let apps: ByteStringSet
     let issuers: ByteStringSet
-    let sessions = VerificationSessions()
+    /// The idle sessions. 64 at most: more verdicts at once are rare, and each session may have 256 KiB.
+    private let idle = Locked<[VerificationSession]>([])
 
-    /// A verifier for one policy, and the issuer of the nonces of logins bound by ``TokenBinding/issuedNonce``, if any.
+    /// A verifier for one policy, and the issuer of its nonces, if any.
     public convenience init(policy: VerificationPolicy, nonces: NonceIssuer? = nil) {
         self.init(policy, nonces, acceptsUnbound: policy.binding == .optional)
     }
@@ -61,9 +61,11 @@ public final class TokenVerifier: Sendable {
     ) throws(Rejection) {
         let jws = try readEnvelope(token, &workspace)
         // The key comes from the issuer's set by that name; jku, jwk, x5u and x5c are never read.
-        let key = try findKey(in: keys, &workspace)
-        // RSASSA-PKCS1-v1_5 with SHA-256 over the very bytes received (RFC 7518 section 3.3, RFC 8017 section 8.2.2).
-        try checkSignature(jws, of: token, key, isSigned, &workspace)
+        let key = try keys.key(withID: workspace.keyID)
+        // RFC 8017 section 8.2.2 step 1: the length is checked before any arithmetic.
+        guard workspace.signature.count == key.signatureByteCount else { throw .signatureOfWrongLength }
+        // RSASSA-PKCS1-v1_5 with SHA-256 over the very bytes received (RFC 7518 section 3.3).
+        if !isSigned { try workspace.checkSignature(jws, of: token, by: key) }
     }
 
     /// The steps that need no key.
@@ -117,59 +119,198 @@ extension TokenVerifier {
         keys: JWKSet,
         now: NumericDate
     ) throws -> VerifiedToken {
-        let session = sessions.take()
-        defer { sessions.giveBack(session) }
-        return try Rejection.asError { () throws(Rejection) in
-            let (jws, _) = try begin(token, expectation, session)
-            return try finish(token, jws, expectation, keys: keys, now: now, session)
+        try withSession { session throws(Rejection) in
+            let keys = session.keys(of: keys)
+            let claims = try judge(token.utf8.span, expectation, keys: keys, now: now, workspace: &session.workspace)
+            return VerifiedToken(token, claims, session.workspace)
         }
     }
 
-    /// The first part of a verdict: everything that needs no key.
-    func begin(
-        _ token: String,
-        _ expectation: TokenExpectation,
-        _ session: VerificationSession
-    ) throws(Rejection) -> (JWSCompactSerialization, keyID: String) {
-        session.workspace.recognizedNonce = nil
-        try checkExpectation(expectation)
-        let jws = try readEnvelope(token.utf8.span, &session.workspace)
-        return (jws, String(decoding: session.workspace.keyID, as: UTF8.self))
+    /// The key ID of a token that passes every check before the one of its key.
+    func keyID(of token: String, _ expectation: TokenExpectation) throws -> String {
+        try withSession { session throws(Rejection) in
+            try checkExpectation(expectation)
+            _ = try readEnvelope(token.utf8.span, &session.workspace)
+            return String(decoding: session.workspace.keyID, as: UTF8.self)
+        }
     }
 
-    func finish(
-        _ token: String,
+    /// Runs a step of a verdict with a session of its own. The lock is not held during the step.
+    private func withSession<Answer>(_ step: (VerificationSession) throws(Rejection) -> Answer) throws -> Answer {
+        let session = idle.withLock { $0.popLast() } ?? VerificationSession()
+        defer { idle.withLock { if $0.count < 64 { $0.append(session) } } }
+        return try Rejection.asError { () throws(Rejection) in try step(session) }
+    }
+}
+
+extension TokenVerifier {
+    func checkExpectation(_ expectation: TokenExpectation) throws(Rejection) {
+        let binding = expectation.binding
+        switch binding.nonce {
+        case .nonce(let nonce)?, .rawNonce(let nonce)?:
+            guard Nonce.isValid(nonce.span) else { throw .invalidNonce }
+            guard binding.issue != .required || nonces != nil else { throw .noNonceIssuer }
+        case .issuedNonce?: guard nonces != nil else { throw .noNonceIssuer }
+        case nil: guard acceptsUnbound || binding.subject != nil else { throw .bindingRequired }
+        }
+        if let subject = binding.subject, subject.isEmpty { throw .invalidSubject }
+        if let appID = expectation.appIDBytes, !apps.contains(appID.span, appID.indices) {
+            throw Rejection(.unknownApp)
+        }
+        if let thumbprint = expectation.keyThumbprintBytes {
+            var digest: [UInt8] = []
+            // RFC 7638 with SHA-256: 32 bytes in base64url.
+            guard Base64URL.decode(thumbprint.span, thumbprint.indices, into: &digest), digest.count == 32 else {
+                throw .invalidKeyThumbprint
+            }
+        }
+        if let accessToken = expectation.accessTokenBytes, accessToken.isEmpty {
+            throw Rejection(.accessTokenHashMismatch)
+        }
+    }
+}
+
+/// The steps that tokens of Facebook and those that this program issues have in common.
+extension VerificationWorkspace {
+    /// Decodes the three parts and reads the header: one JSON object without a repeated member (RFC 7515 section 4).
+    mutating func readParts(_ token: Span<UInt8>) throws(Rejection) -> JWSCompactSerialization {
+        keyID.removeAll(keepingCapacity: true)
+        guard !token.isEmpty else { throw .emptyToken }
+        guard token.count <= VerificationLimits.tokenByteCount else { throw Rejection(.tokenTooLong) }
+        // Three parts (RFC 7515 section 7.1), each strict base64url (section 2).
+        let jws: JWSCompactSerialization
+        do throws(JWSError) {
+            jws = try JWSCompactSerialization(splitting: token)
+        } catch {
+            switch error {
+            case .emptyHeader: throw .emptyPart(.header)
+            case .emptySignature: throw .emptyPart(.signature)
+            case .notThreeParts(let count): throw Self.rejection(ofPartCount: count, token)
+            }
+        }
+        guard Base64URL.decode(token, jws.header, into: &header.bytes) else {
+            throw .invalidBase64URL(.header)
+        }
+        guard Base64URL.decode(token, jws.payload, into: &claimsSet.bytes) else {
+            throw .invalidBase64URL(.payload)
+        }
+        guard Base64URL.decode(token, jws.signature, into: &signature) else {
+            throw .invalidBase64URL(.signature)
+        }
+        try Self.read(.header, &header)
+        return jws
+    }
+
+    /// Recognises texts that people send by mistake.
+    private static func rejection(ofPartCount count: Int, _ token: Span<UInt8>) -> Rejection {
+        if token[0] == UInt8(ascii: "{") { return .jsonSerialization }
+        // RFC 7516 section 7.1: a JWE in compact serialization has five parts.
+        if count == 5, isWord(token, with: "-_.") { return .encryptedToken }
+        return isOpaque(token) ? .accessTokenAsIDToken : .wrongPartCount(count)
+    }
+
+    /// True if these bytes look like one of Facebook's access tokens: letters and digits without a full stop (with `|`
+    /// in an app's own token), and far longer than a word. An id token that was cut off within its header is none: every
+    /// JOSE header begins with `{"`, in base64url `eyJ`.
+    private static func isOpaque(_ token: Span<UInt8>) -> Bool {
+        token.count >= 20 && !token.equal(0..<3, "eyJ") && isWord(token, with: "|-_")
+    }
+
+    private static func isWord(_ token: Span<UInt8>, with others: String) -> Bool {
+        token.indices.allSatisfy { ASCII.isAlphanumeric(token[$0]) || others.utf8.contains(token[$0]) }
+    }
+
+    private static func read(_ part: Rejection.Part, _ object: inout JSONObject) throws(Rejection) {
+        let isObject: Bool
+        do throws(JSONError) {
+            isObject = try object.read()
+        } catch { throw .unreadable(part, reason: error.reason.rawValue) }
+        guard isObject else { throw .unreadable(part, reason: nil) }
+    }
+
+    mutating func readPayload() throws(Rejection) {
+        // A JWS may have an empty payload (RFC 7515 section 3); a token has claims.
+        guard !claimsSet.bytes.isEmpty else { throw .emptyPart(.payload) }
+        try Self.read(.payload, &claimsSet)
+        claims = PayloadClaims(claimsSet)
+    }
+
+    mutating func checkAlgorithm() throws(Rejection) {
+        let algorithm = header.member("alg")
+        guard let algorithm, isHeader(algorithm, "RS256") else {
+            throw .unsupportedAlgorithm(algorithm.flatMap { shortName($0) })
+        }
+    }
+
+    /// No `crit` (RFC 7515 section 4.1.11) and no `b64` (RFC 7797 section 6): no extension is understood. `typ` is `JWT` or
+    /// absent (RFC 8725 section 3.11); nothing is encrypted or nested.
+    /// - Parameter isOwn: True for a token of this program: `typ` is then `at+jwt` or `JWT`, and never absent.
+    mutating func checkType(isOwn: Bool = false) throws(Rejection) {
+        guard header.member("crit") == nil, header.member("b64") == nil else {
+            throw Rejection(.unsupportedCriticalHeader)
+        }
+        if let type = header.member("typ") {
+            guard isHeader(type, "JWT") || isOwn && isHeader(type, "at+jwt") else {
+                throw .wrongType(shortName(type))
+            }
+        } else if isOwn {
+            throw .wrongType(nil)
+        }
+        // RFC 7519 section 5.2: `cty` means that the payload is a token itself.
+        guard header.member("cty") == nil else { throw .nestedToken }
+        // RFC 7516 section 4.1, RFC 7518 section 4.8.1.
+        guard header.member("enc") == nil, header.member("zip") == nil, header.member("p2c") == nil,
+            header.member("p2s") == nil
+        else { throw .encryptionHeader }
+    }
+
+    /// `kid` is a string that is not empty (RFC 7515 section 4.1.4). No set has a key ID beyond the limit, so a fetch for a
+    /// longer one would be useless.
+    mutating func readKeyID() throws(Rejection) {
+        guard let node = header.member("kid"), header.document.stringRange(node)?.isEmpty == false else {
+            throw Rejection(.missingKeyID)
+        }
+        header.appendString(node, to: &keyID)
+        guard keyID.count <= JWK.Limits.keyIDByteCount else {
+            defer { keyID.removeAll(keepingCapacity: true) }
+            throw .unknownKey(keyID)
+        }
+    }
+
+    /// The signature is over the received bytes, not over a re-encoding: RFC 7515 section 5.2 step 8.
+    mutating func checkSignature(
         _ jws: JWSCompactSerialization,
-        _ expectation: TokenExpectation,
-        keys: JWKSet,
-        now: NumericDate,
-        _ session: VerificationSession
-    ) throws(Rejection) -> VerifiedToken {
-        let key = try findKey(in: session.keys(of: keys), &session.workspace)
-        try checkSignature(jws, of: token.utf8.span, key, false, &session.workspace)
-        let claims = try judgeClaims(expectation, now, &session.workspace)
-        return VerifiedToken(token, claims, session.workspace)
+        of token: Span<UInt8>,
+        by key: PublicKey
+    ) throws(Rejection) {
+        guard let digest = try? SHA256.digest(of: token.extracting(jws.signingInput)) else { throw .cryptographyFailed }
+        guard key.isValidSignature(signature.span, of: digest) else { throw Rejection(.invalidSignature) }
+    }
+
+    /// A header value for an error's detail: only a short name, because an attacker may have chosen it.
+    private func shortName(_ node: Int) -> String? {
+        guard header.document.isString(node) else { return nil }
+        let name = header.string(node)
+        let isShort = (1...20).contains(name.utf8.count)
+        let isPlain = name.utf8.allSatisfy { ASCII.isAlphanumeric($0) || "-+./".utf8.contains($0) }
+        return isShort && isPlain ? name : nil
+    }
+
+    func isHeader(_ node: Int, _ value: StaticString) -> Bool {
+        header.document.string(node, equals: value, in: header.bytes.span)
     }
 }
 
 /// The keys of a JWK Set, prepared for one worker and found by key ID. It is not Sendable: each worker makes its own from
 /// the shared set, so that a request needs no lock and no shared reference count.
 package final class VerificationKeys {
-    private struct Entry {
-        let keyID: [UInt8]
-        let key: PublicKey?
-    }
-
-    private let entries: [Entry]
+    private let entries: [(keyID: [UInt8], key: PublicKey?)]
     /// The same keys as they were published. Other workers share their memory, so no request touches them.
     private let published: [JWK]
 
     package init(_ set: JWKSet) {
         published = set.keys
-        entries = published.map { key in
-            let ready = try? PublicKey(key.numbers)
-            return Entry(keyID: Array(key.keyID.utf8), key: ready)
-        }
+        entries = published.map { (Array($0.keyID.utf8), try? PublicKey($0.numbers)) }
     }
 
     /// True if both are the same keys under the same names, in the same order.
@@ -180,18 +321,16 @@ package final class VerificationKeys {
     }
 
     package var isEmpty: Bool { entries.isEmpty }
-
     var isWhole: Bool { entries.allSatisfy { $0.key != nil } }
 
-    package var count: Int { entries.count }
-
     /// The key with exactly this key ID (RFC 7515 section 4.1.4). No path, query or address is made from it.
-    func key(withID keyID: [UInt8]) throws(Rejection) -> PublicKey? {
+    func key(withID keyID: [UInt8]) throws(Rejection) -> PublicKey {
+        guard !isEmpty else { throw .keysUnavailable }
         for entry in entries where keyID.span.equal(0..<keyID.count, entry.keyID.span) {
             // The set has only valid keys, so a failure is one of OpenSSL and not the token's fault.
             guard let key = entry.key else { throw .cryptographyFailed }
             return key
         }
-        return nil
+        throw .unknownKey(keyID)
     }
 }

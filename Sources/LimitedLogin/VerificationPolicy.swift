@@ -44,7 +44,6 @@ public struct VerificationPolicy: Sendable {
     private let greatestAge: Double?
 
     /// Makes a policy from these values, if each is in its range.
-    /// - Throws: ``InvalidConfiguration``, which names the value that is out of its range.
     public init(
         appIDs: [String],
         issuers: [String] = defaultIssuers,
@@ -53,16 +52,35 @@ public struct VerificationPolicy: Sendable {
         binding: Binding = .required,
         tracking: Tracking = .any
     ) throws(InvalidConfiguration) {
-        guard !appIDs.isEmpty else { throw .noAppID }
-        for appID in appIDs where !Self.isAppID(appID) { throw .invalidAppID(appID) }
-        guard !issuers.isEmpty else { throw .noIssuer }
-        for issuer in issuers where !Self.isIssuer(issuer) { throw .invalidIssuer(issuer) }
-        guard (.zero ... .seconds(VerificationLimits.clockSkewSeconds)).contains(clockSkew) else {
-            throw .clockSkewOutOfRange(clockSkew)
+        try InvalidConfiguration.unless(
+            !appIDs.isEmpty,
+            "At least one app ID is needed: a token without a known audience could be meant for any app."
+        )
+        for appID in appIDs {
+            try InvalidConfiguration.unless(
+                Self.isAppID(appID),
+                "\(appID.debugDescription) is no app ID: give 1 to 128 visible ASCII characters without white space or \\."
+            )
         }
-        if let age = maximumTokenAge, !(.seconds(1) ... .seconds(Int32.max)).contains(age) {
-            throw .maximumTokenAgeOutOfRange(age)
+        try InvalidConfiguration.unless(
+            !issuers.isEmpty,
+            "At least one issuer is needed; Facebook's is https://www.facebook.com."
+        )
+        for issuer in issuers {
+            try InvalidConfiguration.unless(
+                Self.isIssuer(issuer),
+                "\(issuer.debugDescription) is no issuer: give an https URL (http only for a loopback host)."
+            )
         }
+        let limit = VerificationLimits.clockSkewSeconds
+        try InvalidConfiguration.unless(
+            (.zero ... .seconds(limit)).contains(clockSkew),
+            "A clock skew of \(clockSkew) is out of range: 0 to \(limit) s."
+        )
+        try InvalidConfiguration.unless(
+            maximumTokenAge.map { (.seconds(1) ... .seconds(Int32.max)).contains($0) } ?? true,
+            "A greatest token age of \(maximumTokenAge ?? .zero) is out of range: 1 to \(Int32.max) s."
+        )
         self.appIDs = appIDs
         self.issuers = issuers
         self.clockSkew = clockSkew
@@ -73,14 +91,13 @@ public struct VerificationPolicy: Sendable {
     }
 
     package static func isAppID(_ text: String) -> Bool {
-        // With a reverse solidus, an ID could be the JSON spelling of another one.
-        isVisibleASCII(text) && !text.utf8.contains(UInt8(ascii: "\\"))
-            && text.utf8.count <= VerificationLimits.appIDByteCount
+        // With a reverse solidus, an ID could be the JSON spelling of another one. Facebook's have at most 20 digits.
+        isVisibleASCII(text) && !text.utf8.contains(UInt8(ascii: "\\")) && text.utf8.count <= 128
     }
 
     /// OpenID Connect Core section 2 requires an `https` URL; loopback is for stand-ins on the same machine.
     private static func isIssuer(_ text: String) -> Bool {
-        guard isVisibleASCII(text), text.utf8.count <= VerificationLimits.issuerByteCount else { return false }
+        guard isVisibleASCII(text), text.utf8.count <= 1_024 else { return false }
         if text.hasPrefix("https://") { return text.utf8.count > "https://".utf8.count }
         return ["http://127.0.0.1", "http://localhost", "http://[::1]"].contains { loopback in
             let rest = text.utf8.dropFirst(loopback.utf8.count)
@@ -110,119 +127,16 @@ extension VerificationPolicy {
     }
 }
 
-/// Seconds since 1970-01-01T00:00:00Z without leap seconds (RFC 7519 section 2, NumericDate).
-public struct NumericDate: Comparable, Hashable, Sendable {
-    /// The seconds: finite, from 0 to 2⁵³; fractions are allowed.
-    public let secondsSince1970: Double
-
-    package static let beginning = NumericDate(milliseconds: 0)
-
-    /// The last time: 2⁵³ seconds, the greatest number up to which a double holds every integer.
-    package static let greatestSeconds: Double = 9_007_199_254_740_992
-
-    /// A time; nil outside 0 to 2⁵³ seconds, and for NaN.
-    public init?(secondsSince1970: Double) {
-        guard secondsSince1970 >= 0, secondsSince1970 <= Self.greatestSeconds else { return nil }
-        self.secondsSince1970 = secondsSince1970
-    }
-
-    /// A time in whole seconds; nil outside 0 to 2⁵³.
-    public init?(secondsSince1970: some BinaryInteger) {
-        guard secondsSince1970 >= 0, secondsSince1970 <= Int64(1) << 53 else { return nil }
-        self.secondsSince1970 = Double(secondsSince1970)
-    }
-
-    /// A time in milliseconds. Only the lowest 48 bits count: up to the year 10889, and so always in range.
-    init(milliseconds: UInt64) { secondsSince1970 = Double(milliseconds & 0xFFFF_FFFF_FFFF) / 1_000 }
-
-    /// The whole seconds, rounded down.
-    public var wholeSeconds: Int64 {
-        // In range: the value is from 0 to 2⁵³.
-        Int64(secondsSince1970)
-    }
-
-    /// The unit that the number seems to count in place of seconds; nil for a time that seconds may mean. 10¹¹ seconds, 10¹⁴
-    /// milliseconds and 10¹⁷ microseconds are all in the year 5138.
-    var mistakenUnit: StaticString? {
-        if secondsSince1970 < 1e11 { return nil }
-        return secondsSince1970 < 1e14 ? "milliseconds" : "microseconds"
-    }
-
-    /// True if this is at most `seconds` ago, and not ahead.
-    func isRecent(within seconds: Int, clockSkew: Duration, now: NumericDate) -> Bool {
-        !isAhead(of: now, clockSkew: clockSkew)
-            && now.secondsSince1970 - secondsSince1970 <= Double(seconds)
-    }
-
-    /// True if this is later by more than the skew; the skew is limited to 0 to 300 s.
-    func isAhead(of other: NumericDate, clockSkew: Duration) -> Bool {
-        secondsSince1970 > other.secondsSince1970 + Self.skew(clockSkew)
-    }
-
-    /// A clock skew within its range, 0 to 300 s.
-    static func skew(_ skew: Duration) -> Double {
-        min(max(.zero, skew), .seconds(VerificationLimits.clockSkewSeconds)).asSeconds
-    }
-
-    /// True if the left time is before the right one.
-    public static func < (left: NumericDate, right: NumericDate) -> Bool {
-        left.secondsSince1970 < right.secondsSince1970
-    }
-}
-
-extension Duration {
-    var asSeconds: Double { Double(components.seconds) + Double(components.attoseconds) / 1e18 }
-}
-
-extension JSONObject {
-    func date(_ node: Int) -> NumericDate? {
-        // An integer is compared exactly: as a double, 2⁵³ + 1 would be equal to 2⁵³.
-        if let integer = document.integer(node, in: bytes.span) { return NumericDate(secondsSince1970: integer) }
-        guard let value = document.double(node, in: bytes.span), value < NumericDate.greatestSeconds else { return nil }
-        return NumericDate(secondsSince1970: value)
-    }
-
-    func date(_ name: StaticString, of node: Int? = nil) -> NumericDate? { member(name, of: node).flatMap { date($0) } }
-}
-
 /// The reason why a policy or a secret is refused.
 public struct InvalidConfiguration: Error, Equatable, Sendable, CustomStringConvertible {
     /// The fault and its remedy. It never quotes a secret.
     public let description: String
 
-    package static let noAppID = Self(
-        "At least one app ID is needed: a token without a known audience could be meant for any app."
-    )
-    package static let noIssuer = Self("At least one issuer is needed; Facebook's is https://www.facebook.com.")
-
-    package static func invalidAppID(_ text: String) -> Self {
-        Self(
-            "\(text.debugDescription) is no app ID: give 1 to \(VerificationLimits.appIDByteCount) visible ASCII characters without white space or \\."
-        )
-    }
-
-    package static func invalidIssuer(_ text: String) -> Self {
-        Self("\(text.debugDescription) is no issuer: give an https URL (http only for a loopback host).")
-    }
-
-    package static func clockSkewOutOfRange(_ skew: Duration) -> Self {
-        Self("A clock skew of \(skew) is out of range: 0 to \(VerificationLimits.clockSkewSeconds) s.")
-    }
-
-    package static func maximumTokenAgeOutOfRange(_ age: Duration) -> Self {
-        Self("A greatest token age of \(age) is out of range: 1 to \(Int32.max) s.")
-    }
-
-    package static let secretTooShort = Self(
-        "the secret has fewer than 32 bytes; 'limited-login nonce secret' makes one"
-    )
-    package static let secretTooLong = Self("the secret has more than 128 bytes")
-    package static let secretNotRandom = Self(
-        "the secret is the same few bytes again and again; take it from a random generator"
-    )
-    package static let secretNotVisible = Self("the secret must be visible ASCII characters without white space")
-
     init(_ description: String) { self.description = description }
+
+    static func unless(_ isFit: Bool, _ fault: @autoclosure () -> String) throws(InvalidConfiguration) {
+        guard isFit else { throw InvalidConfiguration(fault()) }
+    }
 }
 
 /// A few configured byte strings. Look-ups take bytes and allocate nothing.
@@ -242,19 +156,13 @@ package enum VerificationLimits {
     /// The greatest length of a token, in bytes. 32 KiB: most have about 1 KiB, but `user_friends` names each friend,
     /// so that 1,000 friends make 28 KB. A longer token is refused without any work.
     package static let tokenByteCount = 32_768
-    /// The greatest length of a JOSE header, in bytes. 6 KiB: real ones have about 100 bytes, and it is read before the
-    /// signature.
-    static let headerByteCount = 6_144
     /// The greatest length of `sub`, in bytes. OpenID Connect Core section 2: 255 ASCII characters.
     static let subjectByteCount = 255
     /// The greatest clock skew, in seconds. 300: more would noticeably lengthen the life of a stolen token.
     package static let clockSkewSeconds = 300
-    /// The greatest length of a configured app ID, in bytes. 128: Facebook's have at most 20 digits.
-    static let appIDByteCount = 128
-    /// The greatest length of a configured issuer, in bytes. 1024: enough for any URL in use.
-    static let issuerByteCount = 1_024
 
-    /// The bounds of the header: few members and no deep nesting, because it is read before the signature.
-    static let header = JSONLimits(byteCount: headerByteCount, memberCount: 32, nodeCount: 512)
+    /// The bounds of the header: 6 KiB (real ones have about 100 bytes), few members and no deep nesting, because it is read
+    /// before the signature.
+    static let header = JSONLimits(byteCount: 6_144, memberCount: 32, nodeCount: 512)
     static let payload = JSONLimits(byteCount: tokenByteCount, nodeCount: 4_096)
 }

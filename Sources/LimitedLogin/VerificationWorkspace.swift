@@ -1,20 +1,16 @@
 internal import LLBytes
 internal import LLJOSE
 
-/// The buffers of one worker, reused for every token, so that a verdict allocates nothing. Each verdict overwrites the
-/// content of the previous one. It is not Sendable: each worker has its own. Its checks are `mutating`, since a call that
-/// borrows it copies its 328 bytes.
-/// It grows to the sizes that real tokens need and stays below 256 KiB.
+/// The buffers of one worker, reused for every token, so that a verdict allocates nothing. It is not Sendable: each worker
+/// has its own. It stays below 256 KiB. Its checks are `mutating`, since a call that borrows it copies its 288 bytes.
 package struct VerificationWorkspace: ~Copyable {
-    /// The decoded header, and the positions of its parameters in it.
     var header = JSONObject(limits: VerificationLimits.header)
-    var parameters = JOSEHeader()
     /// The decoded payload (RFC 7519 section 4, JWT Claims Set), and the positions of its claims in it.
     var claimsSet = JSONObject(limits: VerificationLimits.payload)
     var claims = PayloadClaims()
     var signature: [UInt8] = []
-    /// The key ID of the last token, with its escapes decoded. It is empty if the header was not read that far, or if
-    /// the ID is so long that no published key can have it. A fetch would then be useless.
+    /// The key ID of the last token, with its escapes decoded. It is empty if the header was not read that far, or if the ID
+    /// is so long that no published key can have it.
     package internal(set) var keyID: [UInt8] = []
     var scratch: [UInt8] = []
     /// The nonce of the last accepted token, if the verifier's issuer issued it, the binding asks for that, and the token
@@ -23,9 +19,8 @@ package struct VerificationWorkspace: ~Copyable {
 
     package init() {}
 
-    /// The decoded JSON payload of the last token; the ranges of its `VerifiedClaims` are positions in it.
-    /// This array and `keyID` belong to the workspace: reading them is free, but keeping one while the next token is
-    /// judged costs that token a copy.
+    /// The decoded JSON payload of the last token; the ranges of its `VerifiedClaims` are positions in it. Keeping it while the
+    /// next token is judged costs that token a copy.
     package var payload: [UInt8] { claimsSet.bytes }
 
     /// Calls `answer` with the value of a payload's string, in place or decoded.
@@ -44,7 +39,7 @@ package struct VerificationWorkspace: ~Copyable {
     }
 
     /// The node of `cnf.jkt` (RFC 7800 section 3.1, RFC 9449 section 6.1), if it is a string.
-    mutating func keyThumbprint() -> Int? {
+    var keyThumbprint: Int? {
         guard let confirmation = claims[.confirmation], let thumbprint = claimsSet.member("jkt", of: confirmation),
             claimsSet.document.isString(thumbprint)
         else { return nil }
@@ -75,8 +70,8 @@ struct PayloadClaims {
 }
 
 /// The judged facts of an accepted token, as ranges into `VerificationWorkspace.payload`.
-/// They are valid until the workspace judges the next token. The range of a string is the text between its quotes, JSON
-/// still escaped, so that it may be copied into another JSON string byte for byte.
+/// They are valid until the workspace judges the next token. The range of a string is the text between its quotes, still
+/// escaped.
 package struct VerifiedClaims: Sendable {
     package struct Place: Sendable {
         package var id: Range<Int>
@@ -111,8 +106,8 @@ package struct VerifiedClaims: Sendable {
 
     package func place(_ claim: ClaimName) -> Place? { if case .userHometown = claim { hometown } else { location } }
 
-    /// The permissions for `Profile.permissions`: those with a claim. The two gaming permissions are left out, because
-    /// their claims are those of `public_profile`.
+    /// The permissions with a claim. The two gaming permissions are left out, because their claims are those of
+    /// `public_profile`.
     package var permissions: PermissionSet { satisfiedPermissions.subtracting(.gaming) }
     /// The permissions that a caller may rely on: the same, and the gaming permissions with a claim.
     package var satisfiedPermissions: PermissionSet = []
@@ -155,7 +150,7 @@ package struct PayloadRange: Sendable {
 }
 
 /// The buffers and the prepared keys of one verdict of the library's public functions. The next verdict reuses both.
-/// Only the verdict that took the session out of its ``VerificationSessions`` touches it; hence `@unchecked Sendable`.
+/// Only the verdict that took the session out of its ``TokenVerifier`` touches it; hence `@unchecked Sendable`.
 final class VerificationSession: @unchecked Sendable {
     var workspace = VerificationWorkspace()
     private var last: (set: JWKSet, keys: VerificationKeys)?
@@ -166,19 +161,5 @@ final class VerificationSession: @unchecked Sendable {
         let keys = VerificationKeys(set)
         if keys.isWhole { last = (set, keys) }
         return keys
-    }
-}
-
-/// The idle sessions of one verifier. The lock is held while a session is taken or returned, and never during a
-/// verdict.
-final class VerificationSessions: Sendable {
-    /// The greatest number of idle sessions. 64: more verdicts at once are rare, and each session may have 256 KiB.
-    private static let limit = 64
-    private let idle = Locked<[VerificationSession]>([])
-
-    func take() -> VerificationSession { idle.withLock { $0.popLast() } ?? VerificationSession() }
-
-    func giveBack(_ session: VerificationSession) {
-        idle.withLock { idle in if idle.count < Self.limit { idle.append(session) } }
     }
 }

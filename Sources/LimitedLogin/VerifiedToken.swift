@@ -10,15 +10,7 @@ public struct VerifiedToken: Equatable, Sendable, Redacted {
     /// Every claim of the token, including those unknown to this library: the payload as the issuer wrote it, one JSON
     /// object in UTF-8, without a repeated member.
     public let claimsJSON: String
-
-    /// The permissions a caller may rely on: those of the profile, and the gaming permissions with a claim in the
-    /// token.
-    private var satisfiedPermissions: PermissionSet {
-        var permissions = PermissionSet(profile.permissions.map { PermissionSet($0) })
-        if profile.name != nil { permissions.insert(PermissionSet(.gamingProfile)) }
-        if profile.imageURL != nil { permissions.insert(PermissionSet(.gamingUserPicture)) }
-        return permissions
-    }
+    private let satisfiedPermissions: PermissionSet
 
     /// The permissions that the token shows as granted, for a login that requested `permissions`.
     ///
@@ -33,7 +25,8 @@ public struct VerifiedToken: Equatable, Sendable, Redacted {
     /// The members of `permissions` for which the token shows no claim. A permission that yields no claim
     /// (`user_messenger_contact`) is never among them.
     public func missingPermissions(among permissions: [Permission]) -> [Permission] {
-        permissions.filter { !satisfiedPermissions.contains($0) && !PermissionSet.unverifiable.contains($0) }
+        let asked = PermissionSet(permissions.map { PermissionSet($0) })
+        return permissions.filter(PermissionSet.missing(satisfiedPermissions, asked: asked).contains)
     }
 }
 
@@ -93,7 +86,8 @@ extension VerifiedToken {
                 keyThumbprint: thumbprint
             ),
             profile: profile,
-            claimsJSON: String(decoding: payload, as: UTF8.self)
+            claimsJSON: String(decoding: payload, as: UTF8.self),
+            satisfiedPermissions: claims.satisfiedPermissions
         )
     }
 }

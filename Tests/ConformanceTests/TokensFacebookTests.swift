@@ -1,5 +1,4 @@
 import FoundationEssentials
-import LLBytes
 import LLJOSE
 import LLTestSupport
 import LimitedLogin
@@ -21,7 +20,6 @@ struct TokensFacebookTests {
         for key in set.keys {
             #expect(key.keyID.utf8.count == 40 && key.modulusBitCount == 2048 && key.publicExponent == [1, 0, 1])
         }
-        #expect(VerificationKeys(set).count == 2)
     }
 
     @Test("Each set from 2024-06 to 2024-10 has one new key and keeps one key of the set before")
@@ -38,31 +36,11 @@ struct TokensFacebookTests {
         }
     }
 
-    @Test("The iOS SDK's test token verifies under its key and is refused as an id token")
-    func iosToken() throws {
-        let text: [UInt8] = try VectorFolder.bytes("facebook/ios-sdk-test/token.jwt").filter { $0 > 0x20 }
-        let jws = try JWSCompactSerialization(splitting: text.span)
-        var signature: [UInt8] = []
-        let isStrict = Base64URL.decode(text.span, jws.signature, into: &signature)
-        #expect(isStrict)
-        let token = String(decoding: text, as: UTF8.self)
+    @Test("The test tokens of the SDKs are refused as id tokens", arguments: ["ios-sdk-test", "android-sdk-test"])
+    func testTokens(folder: String) throws {
+        let text = try VectorFolder.bytes("facebook/\(folder)/token.jwt").filter { $0 > 0x20 }
         let verifier = TokenVerifier(policy: try VerificationPolicy(appIDs: ["1"], binding: .optional))
         let rejection = #expect(throws: Rejection.self) {
-            try verifier.verify(
-                token,
-                expecting: TokenExpectation(binding: .unbound),
-                keys: StandInKeys.set,
-                now: #require(NumericDate(secondsSince1970: 1_521_000_000 as Int64))
-            )
-        }
-        #expect(rejection?.code == .missingKeyID)
-    }
-
-    @Test("The Android SDK's test token is refused as an id token")
-    func androidToken() throws {
-        let text = try VectorFolder.bytes("facebook/android-sdk-test/token.jwt").filter { $0 > 0x20 }
-        let verifier = TokenVerifier(policy: try VerificationPolicy(appIDs: ["1"], binding: .optional))
-        #expect(throws: Rejection.self) {
             try verifier.verify(
                 String(decoding: text, as: UTF8.self),
                 expecting: TokenExpectation(binding: .unbound),
@@ -70,5 +48,6 @@ struct TokensFacebookTests {
                 now: #require(NumericDate(secondsSince1970: 1_521_000_000 as Int64))
             )
         }
+        if folder == "ios-sdk-test" { #expect(rejection?.code == .missingKeyID) }
     }
 }

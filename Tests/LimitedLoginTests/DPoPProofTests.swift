@@ -34,15 +34,6 @@ struct DPoPProofTests {
         )
     }
 
-    private static func rejection(_ verdict: () throws -> DPoPProof) -> Rejection? {
-        do {
-            _ = try verdict()
-            return nil
-        } catch {
-            return .of(error)
-        }
-    }
-
     @Test("A proof of the token's own device is accepted, and gives its jti and its time")
     func accepted() throws {
         let proof = try Self.verify(Proof().make())
@@ -55,19 +46,20 @@ struct DPoPProofTests {
         var proof = try Proof()
         proof.set("iat", "\(Login.now + ahead)")
         let text = try proof.make()
-        let rejection = Self.rejection { try Self.verify(text, skew: seconds) }
+        let rejection = Login.rejection { try Self.verify(text, skew: seconds) }
         #expect((rejection == nil) == isAccepted && rejection?.detail.contains("iat is ") != false)
     }
 
-    @Test("A proof with an exp or nbf of its own is accepted within it and the skew")
+    @Test("A proof with an exp or nbf of its own is accepted within it and the skew, and until it is 300 s old")
     func ownTime() throws {
         var proof = try Proof()
         for (name, moment) in [
             ("exp", Login.now + 1), ("exp", Login.now - 60), ("nbf", Login.now), ("nbf", Login.now + 60),
+            ("iat", Login.now - 300),
         ] {
             proof.set(name, "\(moment)")
             let text = try proof.make()
-            #expect(Self.rejection { try Self.verify(text, skew: 60) } == nil, "\(name) \(moment)")
+            #expect(Login.rejection { try Self.verify(text, skew: 60) } == nil, "\(name) \(moment)")
         }
     }
 
@@ -87,7 +79,7 @@ struct DPoPProofTests {
         let thumbprint = "0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I"
         let now = try #require(NumericDate(secondsSince1970: 1_562_262_620 as Int64))
         func rejection(_ token: String, _ url: String, _ thumbprint: String) -> Rejection? {
-            Self.rejection {
+            Login.rejection {
                 try Self.verify(Self.published, url: url, token: token, thumbprint: thumbprint, at: now)
             }
         }
@@ -102,15 +94,8 @@ struct DPoPProofTests {
         var proof = try Proof()
         try fault.bend(&proof)
         let text = try proof.make()
-        let rejection = Self.rejection { try Self.verify(text) }
-        #expect(fault.isTold(by: rejection?.detail ?? "accepted"), "\(rejection?.detail ?? "accepted")")
+        #expect(Login.rejection { try Self.verify(text) }?.detail == fault.sentence)
         #expect(OpenSSLError.isQueueEmpty)
-    }
-
-    @Test("Every clause that a proof alone can break has its row")
-    func coverage() {
-        // The caller checks (1), a single DPoP field; (10) is about DPoP nonces, which are not issued.
-        #expect(Set(ProofFault.table.map(\.clause)) == [2, 3, 4, 5, 6, 7, 8, 9, 11, 12])
     }
 
     @Test(
@@ -120,23 +105,21 @@ struct DPoPProofTests {
         ]
     )
     func shapes(text: String) {
-        #expect(Self.rejection { try Self.verify(text) } == .proofMalformed)
+        #expect(Login.rejection { try Self.verify(text) } == .proofMalformed)
     }
 
     @Test("A proof with any bit changed is refused", .timeLimit(.minutes(5)))
     func mutations() throws {
         let good = Array(try Proof().make().utf8)
         let thumbprint = try Proof.key.thumbprint()
-        var accepted = 0
         for offset in good.indices {
             for bit in 0..<7 {
                 var mutant = good
                 mutant[offset] ^= 1 << UInt8(bit)
                 let text = String(decoding: mutant, as: UTF8.self)
-                if Self.rejection({ try Self.verify(text, thumbprint: thumbprint) }) == nil { accepted += 1 }
+                #expect(throws: Rejection.self) { try Self.verify(text, thumbprint: thumbprint) }
             }
         }
-        #expect(good.count > 400 && accepted == 0)
     }
 
     @Test(
@@ -153,9 +136,9 @@ struct DPoPProofTests {
         var proof = try Proof()
         proof.set("htu", "\"\(url)\"")
         let text = try proof.make()
-        #expect(Self.rejection { try Self.verify(text) } == nil)
+        #expect(Login.rejection { try Self.verify(text) } == nil)
         let good = try Proof().make()
-        #expect(Self.rejection { try Self.verify(good, url: url) } == nil)
+        #expect(Login.rejection { try Self.verify(good, url: url) } == nil)
     }
 
     @Test(
@@ -172,40 +155,6 @@ struct DPoPProofTests {
         #expect(target.hasPrefix(#"{"htm":"GET","htu":"\#(Proof.url)","iat":"#))
     }
 
-    @Test(
-        "Times are accepted up to their bounds (11)",
-        arguments: [(-301, false), (-300, true), (0, true), (60, true), (61, false)]
-    )
-    func times(offset: Int64, isAccepted: Bool) throws {
-        var proof = try Proof()
-        proof.set("iat", "\(Login.now + offset)")
-        let text = try proof.make()
-        let rejection = Self.rejection { try Self.verify(text) }
-        #expect((rejection == nil) == isAccepted && rejection?.detail.contains("iat is ") != false)
-    }
-
-    @Test(
-        "A refusal for a wrong time names the claim and the cause",
-        arguments: [
-            ("iat", "\(Login.now + 180)", "iat is 180 s ahead: the device's clock is wrong: correct it by the Date"),
-            ("iat", "\(Login.now + 60).5", "iat is 61 s ahead"), ("iat", "\(Login.now - 400)", "iat is 400 s behind"),
-            ("iat", "\(Login.now - 301)", "iat is 301 s behind, and at most 300 s are allowed"),
-            ("iat", "\(Login.now)000", "iat counts milliseconds; it must be whole seconds"),
-            ("iat", "\(Login.now)000000", "iat counts microseconds; it must be whole seconds"),
-            ("iat", "\(Login.now)000000000", "iat is no number of seconds"),
-            ("nbf", "\(Login.now)000", "nbf counts milliseconds"), ("iat", "\"\(Login.now)\"", "iat is no number"),
-            ("iat", "0", "iat is \(Login.now) s behind"), ("exp", "\(Login.now - 61)", "exp is 61 s behind"),
-            ("nbf", "\(Login.now + 61)", "nbf is 61 s ahead"), ("exp", "[]", "exp is no number"),
-        ]
-    )
-    func causes(claim: String, json: String, words: String) throws {
-        var proof = try Proof()
-        proof.set(claim, json)
-        let text = try proof.make()
-        let sentence = Self.rejection { try Self.verify(text) }?.detail ?? "accepted"
-        #expect(sentence.contains("The DPoP proof's \(words)"), "\(sentence)")
-    }
-
     @Test("Members without a meaning here are ignored, also a nonce (10)")
     func otherMembers() throws {
         var proof = try Proof()
@@ -219,6 +168,6 @@ struct DPoPProofTests {
                 + #","kid":"k","use":"sig","alg":"ES256","key_ops":["verify"],"x5u":"x"}"#
         )
         let text = try proof.make()
-        #expect(Self.rejection { try Self.verify(text) } == nil)
+        #expect(Login.rejection { try Self.verify(text) } == nil)
     }
 }

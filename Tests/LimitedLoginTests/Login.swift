@@ -58,28 +58,18 @@ struct Login {
 
     /// A verifier with the default policy.
     static let sharedVerifier: TokenVerifier = {
-        do {
-            return try verifier()
-        } catch {
-            fatalError("\(error)")
-        }
+        guard let verifier = try? verifier() else { fatalError("no verifier") }
+        return verifier
     }()
 
     /// The time at which all tokens are judged.
-    static let sharedNow: NumericDate = {
-        guard let date = NumericDate(secondsSince1970: now) else { fatalError("no date") }
-        return date
-    }()
+    static let sharedNow = NumericDate(secondsSince1970: now) ?? .beginning
 
     static func date(_ seconds: Int64 = now) throws -> NumericDate {
-        guard let date = NumericDate(secondsSince1970: seconds) else { throw TestFailure("no date: \(seconds)") }
-        return date
+        try #require(NumericDate(secondsSince1970: seconds), "\(seconds)")
     }
 
-    static func nonce(_ text: String = nonce) throws -> Nonce {
-        guard let nonce = Nonce(text) else { throw TestFailure("no nonce: \(text)") }
-        return nonce
-    }
+    static func nonce(_ text: String = nonce) throws -> Nonce { try #require(Nonce(text), "\(text)") }
 
     static let expectation = TokenExpectation(TokenBinding(nonce: .nonce(Array(nonce.utf8))))
 
@@ -110,12 +100,7 @@ struct Login {
         keys: JWKSet = StandInKeys.set,
         at now: Int64 = now
     ) throws -> Rejection? {
-        do {
-            _ = try verify(token, with: verifier, binding: binding, appID: appID, keys: keys, at: now)
-            return nil
-        } catch {
-            return .of(error)
-        }
+        rejection { try verify(token, with: verifier, binding: binding, appID: appID, keys: keys, at: now) }
     }
 
     static func expectMalformed(_ claim: String, _ json: String) throws {
@@ -155,13 +140,6 @@ struct Login {
         if let json { members.append((claim, json)) }
         return try StandInKeys.current.mint(members: members)
     }
-}
-
-/// A failure in a test's own preparations.
-struct TestFailure: Error, CustomStringConvertible {
-    let description: String
-
-    init(_ description: String) { self.description = description }
 }
 
 extension Rejection {

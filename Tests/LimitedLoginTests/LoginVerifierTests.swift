@@ -72,23 +72,22 @@ struct LoginVerifierTests {
         #expect(try verdict(session.keys(of: StandInKeys.set)) == nil)
     }
 
-    @Test("A login is verified by its nonce, its raw nonce or its subject")
+    @Test("A login is verified by its nonce, its raw nonce or its subject, and each asks once, for the token's key ID")
     func accepted() async throws {
-        let verifier = try Self.verifier(StandInKeys.set)
-        let verified = try await verifier.verify(Self.token(), nonce: "n-1")
-        #expect(verified.profile.userID == "1234")
-        let refreshed = try await verifier.verifyRefresh(Self.token(), ofSessionOf: "1234", appID: Self.appID)
-        #expect(refreshed.profile.userID == "1234")
+        let provider = Provider(StandInKeys.set)
+        let (verifier, token) = (try Self.verifier(provider), try Self.token())
+        #expect(try await verifier.verify(token, nonce: "n-1").profile.userID == "1234")
+        #expect(provider.asked.withLock { $0 } == [StandInKeys.current.keyID])
+        _ = try await verifier.verifyRefresh(token, ofSessionOf: "1234", appID: Self.appID)
+        _ = try await verifier.verifyRefresh(token, ofSessionOf: "1234", nonce: "n-1")
         // The SHA-256 of "secret".
         let hashed = try Self.token(nonce: "2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b")
-        #expect(try await verifier.verify(hashed, rawNonce: "secret").profile.userID == "1234")
-    }
-
-    @Test("The provider is asked once, for the token's key ID")
-    func asksOnce() async throws {
-        let provider = Provider(StandInKeys.set)
-        _ = try await Self.verifier(provider).verify(Self.token(), nonce: "n-1")
-        #expect(provider.asked.withLock { $0 } == [StandInKeys.current.keyID])
+        _ = try await verifier.verify(hashed, rawNonce: "secret")
+        for (subject, nonce) in [("1234", "x"), ("9", "n-1")] {
+            await #expect(throws: Rejection.self) {
+                try await verifier.verifyRefresh(token, ofSessionOf: subject, nonce: nonce)
+            }
+        }
     }
 
     @Test(
@@ -108,19 +107,16 @@ struct LoginVerifierTests {
         #expect(provider.asked.withLock { $0.isEmpty })
     }
 
-    @Test("Each bad token is refused for its own reason")
+    @Test("The app given and the clock count; without a time no token is judged")
     func refused() async throws {
         let verifier = try Self.verifier(StandInKeys.set)
         let old = try Self.verifier(StandInKeys.set, clock: { 1_700_010_000 })
         let unfit = try Self.verifier(StandInKeys.set, clock: { .nan })
-        let mint = try Self.token()
-        #expect(
-            await refusal { try await verifier.verify(mint, nonce: "n-1", appID: "42") }
-                == .otherAudience(Self.appID)
-        )
-        let expired = await #expect(throws: Rejection.self) { try await old.verify(mint, nonce: "n-1") }
-        #expect(expired?.code == .expired)
-        await #expect(throws: Unavailable.clock) { try await unfit.verify(mint, nonce: "n-1") }
+        let token = try Self.token()
+        let elsewhere = await refusal { try await verifier.verify(token, nonce: "n-1", appID: "42") }
+        #expect(elsewhere == .otherAudience(Self.appID))
+        #expect(await refusal { try await old.verify(token, nonce: "n-1") }?.code == .expired)
+        await #expect(throws: Unavailable.clock) { try await unfit.verify(token, nonce: "n-1") }
     }
 
     @Test("A task that is cancelled while it waits for a key refuses no token")
@@ -159,8 +155,7 @@ struct LoginVerifierTests {
         #expect(await refusal { try await verifier.verify(before, nonce: "n-1") } == Rejection(.invalidSignature))
         #expect(try await verifier.verify(after, nonce: "n-1").profile.userID == "1234")
         provider.set.withLock { $0 = StandInKeys.makeSet([StandInKeys.stranger]) }
-        let refused = await #expect(throws: Rejection.self) { try await verifier.verify(after, nonce: "n-1") }
-        #expect(refused?.code == .unknownKey)
+        #expect(await refusal { try await verifier.verify(after, nonce: "n-1") }?.code == .unknownKey)
         provider.set.withLock { $0 = JWKSet(keys: []) }
         await #expect(throws: Unavailable.keys) { try await verifier.verify(after, nonce: "n-1") }
     }
@@ -208,15 +203,13 @@ struct LoginVerifierTests {
         let down = Provider(nil)
         let verifier = try Self.verifier(down)
         let good = try Self.token()
-        let fault = await #expect(throws: Unavailable.self) {
-            try await verifier.verify(good, nonce: "n-1")
-        }
+        let fault = await #expect(throws: Unavailable.self) { try await verifier.verify(good, nonce: "n-1") }
         #expect(fault == .keys && fault?.underlyingError is Provider.Down)
         #expect(fault?.description == "\(Unavailable.keys) Down()")
         #expect(down.asked.withLock { $0.count } == 1)
         let key = TokenMinter(key: StandInKeys.current.key, keyID: String(repeating: "k", count: 300))
         let long = try Self.token(by: key)
-        let rejection = await #expect(throws: Rejection.self) { try await verifier.verify(long, nonce: "n-1") }
+        let rejection = await refusal { try await verifier.verify(long, nonce: "n-1") }
         #expect(rejection == .unknownKey(String(repeating: "k", count: 64).utf8))
         #expect(down.asked.withLock { $0.count } == 1)
     }

@@ -4,20 +4,13 @@ import Testing
 
 @Suite("A policy")
 struct PolicyTests {
-    @Test("The defaults are Facebook's two issuers, a minute of skew and a required binding")
-    func defaults() throws {
-        let policy = try VerificationPolicy(appIDs: ["1"])
-        #expect(policy.issuers == ["https://www.facebook.com", "https://facebook.com"])
-        #expect(policy.clockSkew == .seconds(60) && policy.maximumTokenAge == nil)
-        #expect(policy.binding == .required && policy.tracking == .any)
-    }
-
     @Test(
         "An app ID is visible ASCII of at most 128 bytes, without a backslash",
         arguments: ["", " ", "1 2", "1\n", "é", "1\u{0}", #"12\u0033"#, String(repeating: "1", count: 129)]
     )
     func appIDs(appID: String) {
-        #expect(throws: InvalidConfiguration.invalidAppID(appID)) { try VerificationPolicy(appIDs: ["1", appID]) }
+        let error = #expect(throws: InvalidConfiguration.self) { try VerificationPolicy(appIDs: ["1", appID]) }
+        #expect(error?.description.contains(" is no app ID: ") == true)
     }
 
     @Test("Each app is known and no text that only resembles one")
@@ -39,14 +32,14 @@ struct PolicyTests {
         "An issuer is an https URL, or http on a loopback host",
         arguments: [
             "", "facebook.com", "http://www.facebook.com", "https://", "https://a b", "ftp://x",
-            "http://127.0.0.1.evil",
-            "http://localhost.evil", "HTTPS://x", "https://\u{E9}",
+            "http://127.0.0.1.evil", "http://localhost.evil", "HTTPS://x", "https://\u{E9}",
         ]
     )
     func invalidIssuers(issuer: String) {
-        #expect(throws: InvalidConfiguration.invalidIssuer(issuer)) {
+        let error = #expect(throws: InvalidConfiguration.self) {
             try VerificationPolicy(appIDs: ["1"], issuers: [issuer])
         }
+        #expect(error?.description.contains(" is no issuer: ") == true)
     }
 
     @Test(
@@ -59,19 +52,16 @@ struct PolicyTests {
 
     @Test("A policy without an app or an issuer, or out of range, is refused with a sentence")
     func refusals() {
-        let errors: [InvalidConfiguration] = [
-            .noAppID, .invalidAppID("a b"), .noIssuer, .invalidIssuer("x"), .clockSkewOutOfRange(.seconds(301)),
-            .maximumTokenAgeOutOfRange(.seconds(0)),
+        let cases: [(words: String, make: () throws -> VerificationPolicy)] = [
+            ("At least one app ID", { try VerificationPolicy(appIDs: []) }),
+            ("At least one issuer", { try VerificationPolicy(appIDs: ["1"], issuers: []) }),
+            ("0 to 300 s", { try VerificationPolicy(appIDs: ["1"], clockSkew: .seconds(301)) }),
+            ("0 to 300 s", { try VerificationPolicy(appIDs: ["1"], clockSkew: .seconds(-1)) }),
+            ("1 to 2147483647 s", { try VerificationPolicy(appIDs: ["1"], maximumTokenAge: .seconds(0)) }),
         ]
-        #expect(throws: errors[0]) { try VerificationPolicy(appIDs: []) }
-        #expect(throws: errors[2]) { try VerificationPolicy(appIDs: ["1"], issuers: []) }
-        #expect(throws: errors[4]) { try VerificationPolicy(appIDs: ["1"], clockSkew: .seconds(301)) }
-        #expect(throws: InvalidConfiguration.clockSkewOutOfRange(.seconds(-1))) {
-            try VerificationPolicy(appIDs: ["1"], clockSkew: .seconds(-1))
-        }
-        #expect(throws: errors[5]) { try VerificationPolicy(appIDs: ["1"], maximumTokenAge: .seconds(0)) }
-        for error in errors {
-            #expect(error.description.count > 20 && error.description.hasSuffix("."))
+        for (words, make) in cases {
+            let error = #expect(throws: InvalidConfiguration.self, performing: make)
+            #expect(error?.description.contains(words) == true && error?.description.hasSuffix(".") == true)
         }
     }
 }

@@ -10,29 +10,21 @@ struct RejectionTests {
     /// One refusal of every kind.
     private static let all: [Rejection] = [
         .bindingRequired, .invalidNonce, .invalidSubject, Rejection(.unknownApp), .emptyToken,
-        Rejection(.tokenTooLong),
-        .wrongPartCount(2), .jsonSerialization, .emptyPart(.header),
-        .emptyPart(.payload), .emptyPart(.signature),
-        .invalidBase64URL(.payload), .unreadable(.header, reason: "x"),
-        .unreadable(.payload, reason: "x"), .unreadable(.header, reason: nil),
-        .unreadable(.payload, reason: nil), .accessTokenAsIDToken, .encryptedToken,
-        .encryptionHeader,
-        .nestedToken, .wrongType("at+jwt"), .wrongType(nil),
-        .unsupportedAlgorithm("HS256"),
-        .unsupportedAlgorithm("ES256"), .unsupportedAlgorithm(nil), Rejection(.unsupportedCriticalHeader),
-        Rejection(.missingKeyID),
-        .unknownKey("k".utf8), .keysUnavailable, .signatureOfWrongLength, Rejection(.invalidSignature),
-        .missingClaim(.issuer), .malformedClaim(.subject, .wrongType), .malformedClaim(.subject, .empty),
+        Rejection(.tokenTooLong), .wrongPartCount(2), .jsonSerialization, .emptyPart(.header), .emptyPart(.payload),
+        .emptyPart(.signature), .invalidBase64URL(.payload), .unreadable(.header, reason: "x"),
+        .unreadable(.payload, reason: "x"), .unreadable(.header, reason: nil), .unreadable(.payload, reason: nil),
+        .accessTokenAsIDToken, .encryptedToken, .encryptionHeader, .nestedToken, .wrongType("at+jwt"), .wrongType(nil),
+        .unsupportedAlgorithm("HS256"), .unsupportedAlgorithm("ES256"), .unsupportedAlgorithm(nil),
+        Rejection(.unsupportedCriticalHeader), Rejection(.missingKeyID), .unknownKey("k".utf8), .keysUnavailable,
+        .signatureOfWrongLength, Rejection(.invalidSignature), .missingClaim(.issuer),
+        .malformedClaim(.subject, .wrongType), .malformedClaim(.subject, .empty),
         .malformedClaim(.expiration, .outOfRange), .malformedClaim(.subject, .outOfShape),
         .malformedClaim(.accessTokenHash, .empty), .malformedClaim(.nonce, .wrongType), .invalidIssuer("x"),
-        .otherAudience("9"), .severalAudiences,
-        .otherAuthorizedParty("9"),
-        .expired(at: date, now: date), .notYetValid(.issuedAt, at: date, now: date),
-        .tooOld(issuedAt: date, maximumAge: .seconds(5), now: date), .emptyNonce, .differentNonce,
-        .hashedNonce, .nonceNotHashed, .noNonceIssuer, .nonceNotIssued,
-        .nonceExpired(at: date, now: date), .nonceOlderThanStore, Rejection(.nonceUsed),
-        Rejection(.tokenReplayed), .tokenOlderThanStore, Rejection(.loginRevoked), .subjectMismatch,
-        Rejection(.trackingNotAllowed),
+        .otherAudience("9"), .severalAudiences, .otherAuthorizedParty("9"), .expired(at: date, now: date),
+        .notYetValid(.issuedAt, at: date, now: date), .tooOld(issuedAt: date, maximumAge: .seconds(5), now: date),
+        .emptyNonce, .differentNonce, .hashedNonce, .nonceNotHashed, .noNonceIssuer, .nonceNotIssued,
+        .nonceExpired(at: date, now: date), .nonceOlderThanStore, Rejection(.nonceUsed), Rejection(.tokenReplayed),
+        .tokenOlderThanStore, Rejection(.loginRevoked), .subjectMismatch, Rejection(.trackingNotAllowed),
         .invalidKeyThumbprint, Rejection(.keyThumbprintMismatch), Rejection(.accessTokenHashMismatch),
         .cryptographyFailed,
     ]
@@ -49,21 +41,7 @@ struct RejectionTests {
         }
         #expect(details.count == Self.all.count)
         #expect(Set(Self.all.map(\.code).filter { $0.kind == .token }) == Set(Rejection.Code.ofTokens))
-    }
-
-    @Test("The spelling of the codes does not change")
-    func codes() {
-        #expect(
-            Rejection.Code.ofTokens.map(\.rawValue) == [
-                "token_too_long", "malformed_token", "not_an_id_token",
-                "unsupported_algorithm", "unsupported_critical_header", "missing_key_id", "unknown_key",
-                "invalid_signature", "missing_claim", "malformed_claim", "invalid_issuer", "invalid_audience",
-                "expired",
-                "not_yet_valid", "too_old", "nonce_mismatch", "nonce_not_issued", "nonce_expired", "nonce_used",
-                "token_replayed", "login_revoked", "subject_mismatch", "key_thumbprint_mismatch", "at_hash_mismatch",
-                "tracking_not_allowed",
-            ]
-        )
+        #expect(Set(Self.all.compactMap(\.check)) == Set(VerificationCheck.allCases))
     }
 
     @Test("A caller's mistake and an outage are no rejection of a token, which would be 401")
@@ -107,25 +85,23 @@ struct RejectionTests {
             ("  Bearer \(whole)\n", "before the token"), ("Bearer: \(whole)", "before the token"),
             ("DPoP \(whole)", "before the token"), ("id_token=\(whole)", "before the token"),
             ("\u{201C}\(whole)\u{201D}", "before the token"), ("\u{FEFF}\(whole)", "before the token"),
-            ("\"\(whole)\"", "quotation marks"),
-            ("'\(whole)'", "quotation marks"), ("Optional(\"\(whole)\")", "Swift Optional"),
-            ("Optional(\(whole))", "Swift Optional"),
+            ("\"\(whole)\"", "quotation marks"), ("'\(whole)'", "quotation marks"),
+            ("Optional(\"\(whole)\")", "Swift Optional"), ("Optional(\(whole))", "Swift Optional"),
             ("\(whole)\n", "line break"), ("\(whole)\r\n", "line break"), (" \(whole)", "white space around"),
             ("\(whole)\t", "white space around"), ("\(whole.prefix(20))\n\(whole.dropFirst(20))", "Join the lines"),
-            (whole.split(separator: ".").joined(separator: "%2E"), "percent-encoding"),
-            (whole.split(separator: ".").joined(separator: "%2e"), "percent-encoding"),
-            ("\(whole)%0A", "percent-encoding"), (" \n", "white space alone"),
-            ("\(whole) \(whole)", "white space within"), (String(whole.prefix(20)), "ends too early"),
-            ("\(whole)==", "plain base64"), ("\(whole.prefix(10))...\(whole.suffix(10))", "cut out its middle"),
+            (whole.replacing(".", with: "%2E"), "percent-encoding"),
+            (whole.replacing(".", with: "%2e"), "percent-encoding"), ("\(whole)%0A", "percent-encoding"),
+            (" \n", "white space alone"), ("\(whole) \(whole)", "white space within"),
+            (String(whole.prefix(20)), "ends too early"), ("\(whole)==", "plain base64"),
+            ("\(whole.prefix(10))...\(whole.suffix(10))", "cut out its middle"),
             ("{\"id_token\":\"\(whole)\"}", "JSON around"), ("/tmp/token", "--token-file"),
         ]
     )
     func pasted(text: String, words: String) throws {
-        let bytes = Array(text.utf8)
         let refusal = try #require(try Login.rejection(of: text))
-        #expect(refusal.code == .malformedToken)
-        #expect(refusal.of(bytes.span).hint.contains(words), "\(refusal.of(bytes.span).hint)")
-        #expect(!refusal.of(bytes.span).hint.contains(Self.whole.prefix(8)))
+        let hint = refusal.of(Array(text.utf8).span).hint
+        #expect(refusal.code == .malformedToken && hint.contains(words), "\(hint)")
+        #expect(!hint.contains(Self.whole.prefix(8)))
         #expect(PastedToken.remedy(for: Array(Self.whole.utf8).span) == nil)
     }
 
@@ -144,14 +120,6 @@ struct RejectionTests {
         #expect(remedy?.contains("EAABwz") != true)
     }
 
-    @Test("The checks are listed in the order of the verdict, and each has a title")
-    func checks() {
-        #expect(VerificationCheck.allCases == VerificationCheck.allCases.sorted())
-        #expect(Set(VerificationCheck.allCases.map(\.title)).count == VerificationCheck.allCases.count)
-        let reached = Set(Self.all.compactMap(\.check))
-        #expect(reached == Set(VerificationCheck.allCases))
-    }
-
     @Test("An earlier check refuses before a later one runs")
     func order() throws {
         // Each step fixes the fault that was found and leaves all later faults in place.
@@ -163,22 +131,16 @@ struct RejectionTests {
         claims.nonce = "other"
         claims.accessTokenHash = "h"
         let verifier = try Login.verifier(tracking: .limited)
-        func check() throws -> VerificationCheck? {
-            try Login.rejection(of: StandInKeys.current.mint(claims), with: verifier)?.check
+        let steps: [(check: VerificationCheck, mend: (inout MintedClaims) -> Void)] = [
+            (.issuer, { $0.issuer = "https://facebook.com" }), (.audience, { $0.audience = "42" }),
+            (.times, { $0.expiresAt = Login.now + 100 }), (.identity, { $0.tokenID = "t" }),
+            (.binding, { $0.nonce = Login.nonce }), (.tracking, { $0.accessTokenHash = nil }),
+        ]
+        for (check, mend) in steps {
+            #expect(try Login.rejection(of: StandInKeys.current.mint(claims), with: verifier)?.check == check)
+            mend(&claims)
         }
-        #expect(try check() == .issuer)
-        claims.issuer = "https://facebook.com"
-        #expect(try check() == .audience)
-        claims.audience = "42"
-        #expect(try check() == .times)
-        claims.expiresAt = Login.now + 100
-        #expect(try check() == .identity)
-        claims.tokenID = "t"
-        #expect(try check() == .binding)
-        claims.nonce = Login.nonce
-        #expect(try check() == .tracking)
-        claims.accessTokenHash = nil
-        #expect(try check() == nil)
+        #expect(try Login.rejection(of: StandInKeys.current.mint(claims), with: verifier) == nil)
     }
 
     @Test("A refusal before a good signature quotes no claim, and no refusal quotes the token")

@@ -26,8 +26,8 @@ struct TimeTests {
         }
         for claim in ["iat", "nbf"] {
             #expect(try rejection(claim, 60) == nil)
-            #expect(try rejection(claim, 61)?.code == .notYetValid)
-            #expect(try rejection(claim, 61)?.claim == claim)
+            let refusal = try rejection(claim, 61)
+            #expect(refusal?.code == .notYetValid && refusal?.claim == claim)
         }
         #expect(try rejection("nbf", -100_000) == nil)
     }
@@ -67,33 +67,23 @@ struct TimeTests {
     }
 
     @Test(
-        "Every legal spelling of a time is read",
+        "Every legal spelling of a time is read, and fractions of a second count",
         arguments: [
-            "1700003595", "1700003595.0", "1.700003595e9", "1700003595.25", "17000035950E-1", "9007199254740992",
-        ]
-    )
-    func spellings(json: String) throws {
-        #expect(try Login.rejection(of: Login.token("exp", json)) == nil)
-    }
-
-    @Test(
-        "Fractions of a second count",
-        arguments: [
-            ("1699999940.5", nil), ("1699999939.5", .expired), ("0", .expired), ("-0", .expired), ("1.5", .expired),
+            ("1700003595", nil), ("1700003595.0", nil), ("1.700003595e9", nil), ("17000035950E-1", nil),
+            ("9007199254740992", nil), ("1699999940.5", nil), ("1699999939.5", .expired), ("0", .expired),
+            ("-0", .expired), ("1.5", .expired),
         ] as [(String, Rejection.Code?)]
     )
-    func fractions(json: String, code: Rejection.Code?) throws {
+    func spellings(json: String, code: Rejection.Code?) throws {
         #expect(try Login.rejection(of: Login.token("exp", json))?.code == code)
     }
 
     @Test("A date holds 0 to 2^53 seconds and nothing else")
     func dates() {
-        #expect(NumericDate(secondsSince1970: -1 as Int64) == nil)
-        #expect(NumericDate(secondsSince1970: Int64.max) == nil)
-        #expect(NumericDate(secondsSince1970: Double.nan) == nil)
-        #expect(NumericDate(secondsSince1970: Double.infinity) == nil)
-        #expect(NumericDate(secondsSince1970: -0.5) == nil)
-        #expect(NumericDate(secondsSince1970: 9_007_199_254_740_994.0) == nil)
+        for seconds in [-1, Int64.max] { #expect(NumericDate(secondsSince1970: seconds) == nil) }
+        for seconds in [.nan, .infinity, -0.5, 9_007_199_254_740_994.0] as [Double] {
+            #expect(NumericDate(secondsSince1970: seconds) == nil)
+        }
         #expect(NumericDate(secondsSince1970: 9_007_199_254_740_992 as Int64)?.wholeSeconds == 9_007_199_254_740_992)
         #expect(NumericDate(secondsSince1970: 1.75)?.wholeSeconds == 1)
     }

@@ -163,13 +163,12 @@ final class TokenFixture {
             verifier = TokenVerifier(policy: try VerificationPolicy(appIDs: [TokenFixture.appID]))
             claimsWorkspace.header.bytes = Array("{\"alg\":\"RS256\",\"kid\":\"k\"}".utf8)
             require(try claimsWorkspace.header.read(), "the header is an object")
-            claimsWorkspace.parameters = JOSEHeader(claimsWorkspace.header)
             try claimsWorkspace.readKeyID()
             guard let now = NumericDate(secondsSince1970: 1_700_000_000 as Int64) else {
                 fatalError("the fixture is broken")
             }
             self.now = now
-            require(keys.count == 1, "the fixture has its key")
+            require(!keys.isEmpty, "the fixture has its key")
         } catch {
             fatalError("\(error)")
         }

@@ -4,19 +4,15 @@ import Testing
 
 /// One raw request of the shared library of HTTP cases (see its README for the meaning of each field).
 struct HTTPCase: Decodable, Sendable, CustomTestStringConvertible {
-    var name: String
-    var raw: String
-    var expect: String
-    var profile: String
-    var responses: Int
-    var closes: Bool?
-    var status: Int?
-    var reason: String?
-    var steps: [String]?
-    var sameBytesAs: String?
+    let name: String
+    let raw: String
+    let expect: String
+    let profile: String
+    let responses: Int
+    let sameBytesAs: String?
 
     private enum CodingKeys: String, CodingKey {
-        case name, raw, expect, profile, responses, closes, status, reason, steps
+        case name, raw, expect, profile, responses
         case sameBytesAs = "same_bytes_as"
     }
 
@@ -37,24 +33,11 @@ enum HTTPCases {
 
     private static var folder: String { ProjectFiles.path("../shared/http-cases") }
 
-    /// True if the folder exists.
-    static var arePresent: Bool {
-        FileManager.default.fileExists(atPath: folder + "/README.md")
-    }
+    static var arePresent: Bool { FileManager.default.fileExists(atPath: folder + "/README.md") }
 
-    /// The cases of one source, repeats left out.
+    /// The cases of one source, without those that repeat the bytes of another source.
     static func load(_ source: String) throws -> [HTTPCase] {
-        try loadWithRepeats(source).filter { $0.sameBytesAs == nil }
-    }
-
-    /// The cases of one source, including those that repeat the bytes of another source.
-    static func loadWithRepeats(_ source: String) throws -> [HTTPCase] {
         guard let data = FileManager.default.contents(atPath: folder + "/" + source + ".json") else { return [] }
-        return try JSONDecoder().decode([HTTPCase].self, from: data)
-    }
-
-    /// Every case, repeats left out.
-    static func loadAll() throws -> [HTTPCase] {
-        try sources.flatMap(load)
+        return try JSONDecoder().decode([HTTPCase].self, from: data).filter { $0.sameBytesAs == nil }
     }
 }

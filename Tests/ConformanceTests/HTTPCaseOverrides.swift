@@ -1,23 +1,10 @@
-/// The cases in which this server deviates from the library's strict reading, with the reasons.
+/// The cases that this server refuses, in contrast to the library's strict reading, with the reasons.
 enum HTTPCaseOverrides {
-    /// One difference.
-    struct Override: Sendable {
-        var profile: String
-        var reason: String
-    }
-
-    /// All differences, by the name of the case. Each is stricter than the library.
-    static let all: [String: Override] = {
-        var all: [String: Override] = [:]
-        for (reason, names) in stricter {
-            for name in names { all[name] = Override(profile: "reject", reason: reason) }
-        }
-        return all
-    }()
+    static let refused = Set(stricter.flatMap(\.names))
 
     /// The verdict this server must give.
     static func profile(of httpCase: HTTPCase) -> String {
-        all[httpCase.name]?.profile ?? httpCase.profile
+        refused.contains(httpCase.name) ? "reject" : httpCase.profile
     }
 
     private static let stricter: [(reason: String, names: [String])] = [

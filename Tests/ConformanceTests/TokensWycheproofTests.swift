@@ -1,4 +1,5 @@
 import FoundationEssentials
+import LLBytes
 import LLJOSE
 import LLTestSupport
 import Testing
@@ -36,21 +37,11 @@ struct TokensWycheproofTests {
         VectorFolder.needs("wycheproof/jws_rsa_rs256_policy.json")
     )
     func signatures() throws {
-        struct File: Decodable {
-            let cases: [Case]
-        }
+        struct File: Decodable { let cases: [Case] }
         struct Case: Decodable {
-            let tcId: Int
-            let jwk: [String: JSONValue]
-            let jws: String
-            let expected: String
+            let tcId: Int, jwk: [String: JSONValue], jws: String, expected: String
 
-            enum CodingKeys: String, CodingKey {
-                case tcId
-                case jwk
-                case jws
-                case expected = "rs256_only_result"
-            }
+            enum CodingKeys: String, CodingKey { case tcId, jwk, jws, expected = "rs256_only_result" }
         }
         let cases = try VectorFolder.decode(File.self, "wycheproof/jws_rsa_rs256_policy.json").cases
         #expect(cases.count >= 318)
@@ -68,19 +59,9 @@ struct TokensWycheproofTests {
 
     @Test("All 26 cases of the JWK set are judged right", VectorFolder.needs("wycheproof/json_web_key_test.json"))
     func keys() throws {
-        struct File: Decodable {
-            let testGroups: [Group]
-        }
-        struct Group: Decodable {
-            let `public`: JSONValue?
-            let `private`: JSONValue?
-            let tests: [Case]
-        }
-        struct Case: Decodable {
-            let tcId: Int
-            let jws: String
-            let result: String
-        }
+        struct File: Decodable { let testGroups: [Group] }
+        struct Group: Decodable { let `public`: JSONValue?, `private`: JSONValue?, tests: [Case] }
+        struct Case: Decodable { let tcId: Int, jws: String, result: String }
         let groups = try VectorFolder.decode(File.self, "wycheproof/json_web_key_test.json").testGroups
         let layer = try SignatureLayer()
         var count = 0
@@ -103,34 +84,22 @@ struct TokensWycheproofTests {
         VectorFolder.needs("wycheproof/rsa_signature_2048_sha256_test.json")
     )
     func rawSignatures() throws {
-        struct File: Decodable {
-            let testGroups: [Group]
-        }
-        struct Group: Decodable {
-            let keyJwk: [String: JSONValue]?
-            let publicKey: Key
-            let tests: [Case]
-        }
-        struct Key: Decodable {
-            let modulus: String
-            let publicExponent: String
-        }
-        struct Case: Decodable {
-            let tcId: Int
-            let msg: String
-            let sig: String
-            let result: String
-        }
+        struct File: Decodable { let testGroups: [Group] }
+        struct Group: Decodable { let publicKey: Key, tests: [Case] }
+        struct Key: Decodable { let modulus: String, publicExponent: String }
+        struct Case: Decodable { let tcId: Int, msg: String, sig: String, result: String }
         let groups = try VectorFolder.decode(File.self, "wycheproof/rsa_signature_2048_sha256_test.json").testGroups
         var count = 0
         var acceptedCount = 0
+        func hexadecimal(_ text: String) -> [UInt8] { Hexadecimal.decode(text.utf8) ?? [] }
         for group in groups {
             let modulus = Array(hexadecimal(group.publicKey.modulus).drop { $0 == 0 })
             let exponent = Array(hexadecimal(group.publicKey.publicExponent).drop { $0 == 0 })
             let key = try PublicKey(.rsa(modulus: modulus, exponent: exponent))
             for item in group.tests {
-                let digest = try SHA256.digest(of: hexadecimal(item.msg).span)
-                let isAccepted = key.isValidSignature(hexadecimal(item.sig).span, of: digest)
+                let (message, signature) = (hexadecimal(item.msg), hexadecimal(item.sig))
+                let digest = try SHA256.digest(of: message.span)
+                let isAccepted = key.isValidSignature(signature.span, of: digest)
                 #expect(isAccepted == (item.result == "valid"), "tcId \(item.tcId)")
                 #expect(OpenSSLError.isQueueEmpty)
                 count += 1
@@ -146,20 +115,12 @@ struct TokensWycheproofTests {
         VectorFolder.needs("wycheproof/json_web_crypto_test.json")
     )
     func encrypted() throws {
-        struct File: Decodable {
-            let testGroups: [Group]
-        }
-        struct Group: Decodable {
-            let tests: [Case]
-        }
-        struct Case: Decodable {
-            let tcId: Int
-            let jws: JSONValue?
-            let jwe: JSONValue?
-        }
+        struct File: Decodable { let testGroups: [Group] }
+        struct Group: Decodable { let tests: [Case] }
+        struct Case: Decodable { let tcId: Int, jws: JSONValue?, jwe: JSONValue? }
         let groups = try VectorFolder.decode(File.self, "wycheproof/json_web_crypto_test.json").testGroups
         let layer = try SignatureLayer()
-        let keySet = TokensWycheproofTests.ownKeySet
+        let keySet = Array(#"{"keys":[]}"#.utf8)
         var count = 0
         var encryptedCount = 0
         for item in groups.flatMap(\.tests) {
@@ -181,12 +142,5 @@ struct TokensWycheproofTests {
         #expect(count >= 83)
         #expect(encryptedCount > 0)
         print("Wycheproof JSON Web Crypto: \(count) cases, \(encryptedCount) of them five-part")
-    }
-
-    private static let ownKeySet = Array("{\"keys\":[]}".utf8)
-
-    private func hexadecimal(_ text: String) -> [UInt8] {
-        let digits = text.utf8.compactMap { Character(Unicode.Scalar($0)).hexDigitValue }
-        return stride(from: 0, to: digits.count - 1, by: 2).map { UInt8(digits[$0] << 4 | digits[$0 + 1]) }
     }
 }

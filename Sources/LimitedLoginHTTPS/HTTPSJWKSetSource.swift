@@ -61,7 +61,7 @@ public final class HTTPSJWKSetSource: JWKSetSource {
         let freshness = JWKSetFreshness(of: response)
         switch response.status {
         case 200:
-            let tag = response.value(of: "etag").flatMap(Self.entityTag)
+            let tag = response.value(of: "etag")
             return .fetched(JWKSetDocument(bytes: response.body, freshness: freshness, validator: tag))
         case 304 where validator != nil:
             return .notModified(freshness)
@@ -71,16 +71,6 @@ public final class HTTPSJWKSetSource: JWKSetSource {
                 retryAfter: response.value(of: "retry-after").flatMap(JWKSetFreshness.seconds).map { .seconds($0) }
             )
         }
-    }
-
-    /// RFC 9110, 8.8.3: returns the text if it is an entity tag, weak or strong, and short enough to be sent with every
-    /// request.
-    private static func entityTag(_ text: String) -> String? {
-        let opaque = text.hasPrefix("W/") ? text.dropFirst(2) : text[...]
-        let bytes = Array(opaque.utf8)
-        guard (2...256).contains(bytes.count), bytes.first == 0x22, bytes.last == 0x22 else { return nil }
-        let isWellFormed = bytes.dropFirst().dropLast().allSatisfy { $0 == 0x21 || $0 >= 0x23 && $0 != 0x7F }
-        return isWellFormed ? text : nil
     }
 
     /// Ends the running fetch and every later one at once.

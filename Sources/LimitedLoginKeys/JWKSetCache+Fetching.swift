@@ -11,15 +11,14 @@ extension JWKSetCache {
         let number = storage.withLock { $0.machine.fetchNumber }
         let result = askSources(for: reason)
         let now = clock()
-        var seed: [UInt8] = []
         switch result {
-        case .success(let answer): seed = accept(answer, duration: now.duration(since: began), at: now)
+        case .success(let answer): accept(answer, duration: now.duration(since: began), at: now)
         case .failure(let failure): reject(failure, at: now)
         }
         announcePhase(at: now)
         notifyWaiters(through: number)
         arm()
-        writeSeed(seed)
+        if case .success = result { writeSeed() }
     }
 
     /// Performs all that is due: a refresh, a retry, a phase that changed by time alone.
@@ -84,10 +83,9 @@ extension JWKSetCache {
     }
 
     /// Puts a good answer in force.
-    /// - Returns: The bytes of the set in force.
-    private func accept(_ answer: SourceAnswer, duration: Duration, at now: MonotonicInstant) -> [UInt8] {
+    private func accept(_ answer: SourceAnswer, duration: Duration, at now: MonotonicInstant) {
         let name = sources[answer.source].name
-        let (change, life, bytes) = storage.withLock { storage -> (JWKSetEvent?, Duration, [UInt8]) in
+        let (change, life) = storage.withLock { storage -> (JWKSetEvent?, Duration) in
             let before = published.value
             let keySet = answer.found?.keySet ?? before.keySet
             let isReplaced = before.epoch == 0 || keySet != before.keySet
@@ -105,17 +103,15 @@ extension JWKSetCache {
             let version = before.keySetVersion + (isReplaced ? 1 : 0)
             publish(keySet, version: version, source: name, in: &storage)
             let change = isReplaced ? JWKSetEvent.keySetChange(from: before.keySet, to: keySet, source: name) : nil
-            return (change, storage.machine.timeToLive(of: answer.freshness), storage.bytes)
+            return (change, storage.machine.timeToLive(of: answer.freshness))
         }
         events(.fetchSucceeded(source: name, changed: change != nil, duration: duration, timeToLive: life))
-        if let change {
-            events(change)
-            for key in answer.found?.keySet.ignoredKeys ?? [] {
-                let reason = key.reason.description
-                events(.keyIgnored(source: name, index: key.index, keyID: key.keyID, reason: reason))
-            }
+        guard let change else { return }
+        events(change)
+        for key in answer.found?.keySet.ignoredKeys ?? [] {
+            let reason = key.reason.description
+            events(.keyIgnored(source: name, index: key.index, keyID: key.keyID, reason: reason))
         }
-        return bytes
     }
 
     func publish(_ keySet: JWKSet, version: UInt64, source: String, in storage: inout Storage) {

@@ -24,8 +24,6 @@ public final class JWKSetCache: Sendable {
     let sourceQueue = DispatchQueue(label: "key-set-source")
     /// Writes the seed file. It has its own queue, because a slow volume blocks a write.
     let seedQueue = DispatchQueue(label: "key-set-file")
-    /// The bytes of the next write, until it begins.
-    let unwrittenSeed = Locked<[UInt8]?>(nil)
     let seedWriting = DispatchGroup()
     let storage: Locked<Storage>
     /// The current snapshot; published with the lock held, so that epochs are in order.
@@ -42,32 +40,12 @@ public final class JWKSetCache: Sendable {
     ///   - clock: The time since any fixed moment, which never goes back, for tests; nil for the system's monotonic clock.
     ///     Background fetches keep the system's time: in a test call ``refresh()``.
     /// - Throws: ``JWKSetCacheError/noSources``, ``JWKSetCacheError/invalidLimits(_:)``.
-    public convenience init(
+    public init(
         sources: [any JWKSetSource],
         limits: JWKSetCacheLimits = .init(),
         seedFile: String? = nil,
         events: @escaping EventHandler = { _ in },
         clock: (@Sendable () -> Duration)? = nil
-    ) throws(JWKSetCacheError) {
-        let now: @Sendable () -> MonotonicInstant = { clock.map { MonotonicInstant($0()) } ?? MonotonicClock.now() }
-        try self.init(
-            sources: sources,
-            limits: limits,
-            seedFile: seedFile,
-            clock: now,
-            jitter: { Double.random(in: 0..<1) },
-            events: events
-        )
-    }
-
-    /// Does the same with the given clock and jitter (numbers from 0 up to 1).
-    package init(
-        sources: [any JWKSetSource],
-        limits: JWKSetCacheLimits,
-        seedFile: String?,
-        clock: @escaping @Sendable () -> MonotonicInstant,
-        jitter: @escaping @Sendable () -> Double,
-        events: @escaping EventHandler
     ) throws(JWKSetCacheError) {
         // The call comes before a source's first use of OpenSSL: a fetch may be running when the process exits.
         ProcessExit.leavesOpenSSLInPlace()
@@ -76,9 +54,9 @@ public final class JWKSetCache: Sendable {
         self.sources = sources
         self.limits = limits
         self.seedFile = seedFile
-        self.clock = clock
+        self.clock = { clock.map { MonotonicInstant($0()) } ?? MonotonicClock.now() }
         self.events = events
-        storage = Locked(Storage(machine: JWKSetCacheState(limits: limits, jitter: jitter)))
+        storage = Locked(Storage(machine: JWKSetCacheState(limits: limits)))
     }
 
     /// The number of the last publication, read with one atomic load. A worker compares it at each request with the
@@ -175,6 +153,7 @@ extension JWKSetCache {
         /// The source of the current answer, and the entity tag it gave; the tag is valid for this source only.
         var currentSource: Int?
         var validator: String?
+        /// The bytes of the set in force, for the seed file.
         var bytes: [UInt8] = []
         var counters = JWKSetCacheStatus.Counters()
         var lastError: String?
@@ -185,6 +164,49 @@ extension JWKSetCache {
         var waiters: [UInt64: (fetch: UInt64, task: CheckedContinuation<Void, Never>)] = [:]
         var nextWaiter: UInt64 = 0
     }
+}
+
+/// A published key set: immutable, shared by all workers, safe to drop while another thread still uses it.
+public final class JWKSetSnapshot: Sendable {
+    /// Rises by one with each publication; 0 is the empty snapshot before the first.
+    public let epoch: UInt64
+    /// Rises only when the keys themselves change, and not when only their time is extended. Data that a worker has
+    /// built from ``keySet`` stays valid while this number is the same.
+    public let keySetVersion: UInt64
+    /// The keys; none before the first publication.
+    public let keySet: JWKSet
+    /// Name of the source of the keys; nil before the first publication.
+    public let source: String?
+    /// The moments at which they were confirmed, are due again and end; nil before the first publication.
+    let times: JWKSetCacheState.Times?
+    private let clock: @Sendable () -> MonotonicInstant
+
+    init(
+        epoch: UInt64 = 0,
+        keySetVersion: UInt64 = 0,
+        keySet: JWKSet = JWKSet(keys: []),
+        source: String? = nil,
+        times: JWKSetCacheState.Times? = nil,
+        clock: @escaping @Sendable () -> MonotonicInstant = { MonotonicClock.now() }
+    ) {
+        self.epoch = epoch
+        self.keySetVersion = keySetVersion
+        self.keySet = keySet
+        self.source = source
+        self.times = times
+        self.clock = clock
+    }
+
+    /// From this moment on the keys verify no token: the answer is 503. This needs no timer.
+    package var usableUntil: MonotonicInstant { times?.usableUntil ?? MonotonicInstant(nanoseconds: 0) }
+
+    /// True if the keys may verify now, by the cache's clock. Check it before each use of a snapshot that you keep.
+    public var isUsable: Bool { isUsable(at: clock()) }
+
+    package func isUsable(at now: MonotonicInstant) -> Bool { now < usableUntil }
+
+    /// The snapshot before the first publication: no keys, never usable.
+    static let empty = JWKSetSnapshot()
 }
 
 /// The reason why a cache cannot be made or has no keys to give.

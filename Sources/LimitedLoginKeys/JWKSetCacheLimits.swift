@@ -47,6 +47,8 @@ public struct JWKSetCacheLimits: Sendable, Equatable {
     /// Greatest wait after failed fetches, also for `Retry-After`. 60 s: keys return within a minute after the source
     /// does.
     static let maximumBackOff: Duration = .seconds(60)
+    /// Spreads the fetches of a fleet: from 0 up to 1; nil for chance.
+    package var jitter: Double?
     /// Bytes of a JWK Set. 64 KiB: Facebook's takes 1 KiB, and a larger one is not parsed.
     package static let keySetBytes = JWKSet.Limits.byteCount
 

@@ -108,18 +108,15 @@ extension JWKSetCache {
     }
 
     /// Keeps the current bytes for the next start, without waiting. The seed file's own queue makes one write at a
-    /// time; of the bytes given during a write only the last are written after it.
-    func writeSeed(_ bytes: [UInt8]) {
-        guard let seedFile, !bytes.isEmpty else { return }
-        let isWaiting = unwrittenSeed.withLock { unwritten in
-            defer { unwritten = bytes }
-            return unwritten != nil
+    /// time, and each writes the bytes that are in force when it begins.
+    func writeSeed() {
+        guard let seedFile else { return }
+        if seedWriting.wait(timeout: .now()) == .timedOut {
+            events(.seedNotWritten(file: seedFile, reason: "the write before has not ended"))
         }
-        if isWaiting { return events(.seedNotWritten(file: seedFile, reason: "the write before has not ended")) }
         seedQueue.async(group: seedWriting) {
-            guard let bytes = self.unwrittenSeed.withLock({ $0.take() }) else { return }
             do throws(JWKSetSourceError) {
-                try KeySetFile.save(bytes, to: seedFile)
+                try KeySetFile.save(self.storage.withLock { $0.bytes }, to: seedFile)
             } catch {
                 let reason = error.reason
                 self.queue.async { self.events(.seedNotWritten(file: seedFile, reason: reason)) }

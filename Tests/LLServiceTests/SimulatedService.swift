@@ -42,14 +42,10 @@ final class SimulatedService {
     ) throws {
         (self.time, self.lead) = (time, lead)
         time.setLead(lead)
-        cache = try JWKSetCache(
-            sources: [source],
-            limits: JWKSetCacheLimits(),
-            seedFile: nil,
-            clock: { time.instant },
-            jitter: { 0.5 },
-            events: { _ in }
-        )
+        var cacheLimits = JWKSetCacheLimits()
+        cacheLimits.jitter = 0.5
+        let clock: @Sendable () -> Duration = { time.instant.duration(since: MonotonicInstant(nanoseconds: 0)) }
+        cache = try JWKSetCache(sources: [source], limits: cacheLimits, clock: clock)
         var configuration = RedisReplayStore.Configuration(url: try ReplayStoreURL(parsing: url))
         configuration.limits = limits
         let store = try RedisReplayStore(configuration)

@@ -11,21 +11,21 @@ import LLTestSupport
 final class CacheFixture: Sendable {
     let clock = ManualClock()
     let cache: JWKSetCache
-    private let record = EventRecord()
+    private let record = Locked<[JWKSetEvent]>([])
 
     init(_ sources: [any JWKSetSource], limits: JWKSetCacheLimits = .init(), seedFile: String? = nil) throws {
-        let record = record
+        var limits = limits
+        limits.jitter = 0.5
         cache = try JWKSetCache(
             sources: sources,
             limits: limits,
             seedFile: seedFile,
-            clock: { [clock] in clock.now },
-            jitter: { 0.5 },
-            events: { event in record.append(event) }
+            events: { [record] event in record.withLock { $0.append(event) } },
+            clock: { [clock] in clock.now.duration(since: MonotonicInstant(nanoseconds: 0)) }
         )
     }
 
-    var events: [JWKSetEvent] { record.events }
+    var events: [JWKSetEvent] { record.withLock { $0 } }
     var keyIDs: [String] { cache.snapshot.keySet.keys.map(\.keyID) }
 
     /// A source of these keys, and a cache that has fetched them.
@@ -73,26 +73,13 @@ final class CacheFixture: Sendable {
     }
 }
 
-/// Events in their order.
-private final class EventRecord: Sendable {
-    private let storage = Locked<[JWKSetEvent]>([])
-
-    var events: [JWKSetEvent] { storage.withLock { $0 } }
-
-    func append(_ event: JWKSetEvent) {
-        storage.withLock { $0.append(event) }
-    }
-}
-
 /// A monotonic clock that moves only when a test says so.
 final class ManualClock: Sendable {
     private let moment = Locked(MonotonicInstant(nanoseconds: 1_000_000_000))
 
     var now: MonotonicInstant { moment.withLock { $0 } }
 
-    func advance(by duration: Duration) {
-        moment.withLock { $0 = $0 + duration }
-    }
+    func advance(by duration: Duration) { moment.withLock { $0 = $0 + duration } }
 }
 
 /// JWK Sets for tests, made of two shared keys under any key IDs.

@@ -39,8 +39,8 @@ struct JWKSetCacheSeedTests {
         await fixture.settle()
         #expect(fixture.keyIDs == ["seed"])
         let age = try #require(fixture.cache.status.age)
-        // An age is the difference of two whole seconds.
-        #expect(age >= .seconds(100) && age < .seconds(102) + startedAfter)
+        // An age is the difference of two whole seconds, and the system's clock for them may be a moment late.
+        #expect(age >= .seconds(99) && age < .seconds(102) + startedAfter)
         #expect(fixture.cache.status.source == path)
         fixture.cache.stop()
     }

@@ -5,6 +5,12 @@ import Testing
 
 @Suite("The key cache's state")
 struct JWKSetCacheStateTests {
+    private static func state(jitter: Double = 0.5) -> JWKSetCacheState {
+        var limits = JWKSetCacheLimits()
+        limits.jitter = jitter
+        return JWKSetCacheState(limits: limits)
+    }
+
     @Test("The state goes from empty to fresh, to refreshing and back to fresh without a request")
     func ordinaryLife() {
         var driver = StateDriver()
@@ -39,18 +45,15 @@ struct JWKSetCacheStateTests {
     }
 
     @Test("Back-off doubles from one second to a minute; jitter only shortens it, by a quarter at most")
-    func backOff() {
+    func backOff() throws {
         for (jitter, factor) in [(0.0, 0.75), (0.999_999, 1.0)] {
-            var state = JWKSetCacheState(limits: .init(), jitter: { jitter })
+            var state = Self.state(jitter: jitter)
             var now = MonotonicInstant(nanoseconds: 0)
             for expected in [1, 2, 4, 8, 16, 32, 60, 60, 60] {
                 let begins = state.begin(at: now)
                 #expect(begins)
                 state.fail(retryAfter: nil, at: now)
-                guard case .backingOff(let until) = state.fetch else {
-                    Issue.record("no back-off")
-                    return
-                }
+                let until = try #require(state.nextAttempt)
                 let wait = until.duration(since: now) / Duration.seconds(1)
                 #expect(abs(wait - Double(expected) * factor) < 0.001)
                 now = until
@@ -60,7 +63,7 @@ struct JWKSetCacheStateTests {
 
     @Test("Ten thousand failures in a row do not overflow the back-off")
     func longBackOff() {
-        var state = JWKSetCacheState(limits: .init(), jitter: { 0.5 })
+        var state = Self.state()
         var now = MonotonicInstant(nanoseconds: 0)
         for _ in 0..<10_000 {
             _ = state.begin(at: now)
@@ -76,15 +79,12 @@ struct JWKSetCacheStateTests {
             (0, 0.875), (1, 1.0), (30, 30), (60, 60), (61, 60), (3600, 60), (Int.max, 60),
         ] as [(Int, Double)]
     )
-    func retryAfter(_ seconds: Int, _ expected: Double) {
-        var state = JWKSetCacheState(limits: .init(), jitter: { 0.5 })
+    func retryAfter(_ seconds: Int, _ expected: Double) throws {
+        var state = Self.state()
         let now = MonotonicInstant(nanoseconds: 0)
         _ = state.begin(at: now)
         state.fail(retryAfter: .seconds(seconds), at: now)
-        guard case .backingOff(let until) = state.fetch else {
-            Issue.record("no back-off")
-            return
-        }
+        let until = try #require(state.nextAttempt)
         #expect(abs(until.duration(since: now) / .seconds(1) - expected) < 0.001)
     }
 
@@ -96,18 +96,16 @@ struct JWKSetCacheStateTests {
         ] as [(Int?, Int)]
     )
     func timeToLive(_ seconds: Int?, _ expected: Int) {
-        let state = JWKSetCacheState(limits: .init(), jitter: { 0.5 })
+        let state = Self.state()
         #expect(state.timeToLive(of: .init(remaining: seconds.map { .seconds($0) })) == .seconds(expected))
     }
 
     @Test(
         "A refresh begins 5 to 15 % of the time to live before the expiry",
-        arguments: [
-            0.0, 0.25, 0.5, 0.75, 0.999_999,
-        ]
+        arguments: [0, 0.25, 0.5, 0.75, 0.999_999]
     )
     func refreshAhead(_ jitter: Double) throws {
-        var state = JWKSetCacheState(limits: .init(), jitter: { jitter })
+        var state = Self.state(jitter: jitter)
         let now = MonotonicInstant(nanoseconds: 0)
         _ = state.begin(at: now)
         state.confirm(.init(), isReplaced: true, at: now)
@@ -118,7 +116,7 @@ struct JWKSetCacheStateTests {
 
     @Test("One fetch runs at a time: a start, a refresh and a request add none to it")
     func singleFlight() {
-        var state = JWKSetCacheState(limits: .init(), jitter: { 0.5 })
+        var state = Self.state()
         let now = MonotonicInstant(nanoseconds: 0)
         let begins = [state.begin(at: now), state.begin(at: now)]
         #expect(begins == [true, false])
@@ -144,7 +142,7 @@ struct JWKSetCacheStateTests {
 
     @Test("A seed's age counts, so its keys expire like any others")
     func seed() throws {
-        var state = JWKSetCacheState(limits: .init(), jitter: { 0.5 })
+        var state = Self.state()
         let now = MonotonicInstant(nanoseconds: 5)
         state.seed(age: .seconds(80_000), at: now)
         let times = try #require(state.times)
@@ -157,7 +155,7 @@ struct JWKSetCacheStateTests {
 
     @Test("A clock that jumps years ahead or back to its start causes no trap and leaves a usable state")
     func jumpingClock() {
-        var state = JWKSetCacheState(limits: .init(), jitter: { 0.5 })
+        var state = Self.state()
         let moments: [UInt64] = [1 << 40, 5, 1 << 62, 0, .max, 1 << 41, .max - 1, 1 << 40]
         for nanoseconds in moments {
             let now = MonotonicInstant(nanoseconds: nanoseconds)

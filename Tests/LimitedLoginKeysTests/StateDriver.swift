@@ -20,8 +20,10 @@ struct StateDriver {
     private(set) var fetches: [(at: MonotonicInstant, reason: JWKSetEvent.Reason)] = []
     private var endsAt: MonotonicInstant?
 
-    init(limits: JWKSetCacheLimits = .init(), jitter: Double = 0.5) {
-        state = JWKSetCacheState(limits: limits, jitter: { jitter })
+    init(limits: JWKSetCacheLimits = .init()) {
+        var limits = limits
+        limits.jitter = 0.5
+        state = JWKSetCacheState(limits: limits)
     }
 
     /// A driver that holds keys and runs no fetch.

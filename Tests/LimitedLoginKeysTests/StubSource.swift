@@ -1,3 +1,4 @@
+import Dispatch
 import LLHTTP
 import LimitedLoginKeys
 
@@ -8,11 +9,13 @@ final class StubSource: JWKSetSource {
     private struct Storage {
         var answer: Answer
         var validators: [String?] = []
+        var endCount = 0
         var isCancelled = false
     }
 
     let name: String
     private let storage: Locked<Storage>
+    private let gate = DispatchSemaphore(value: 0)
 
     init(_ name: String = "stub", answer: @escaping Answer) {
         self.name = name
@@ -24,8 +27,22 @@ final class StubSource: JWKSetSource {
         self.init(name) { _, _ throws(JWKSetSourceError) in .fetched(JWKSetDocument(bytes: keySet)) }
     }
 
+    /// A source of one key that answers when it is opened or cancelled.
+    static func gated() -> StubSource {
+        let source = StubSource(keySet: [])
+        source.setAnswer { [gate = source.gate] _, _ throws(JWKSetSourceError) in
+            gate.wait()
+            return .fetched(JWKSetDocument(bytes: TestKeySet.json(["a"])))
+        }
+        return source
+    }
+
+    func open() { gate.signal() }
+
     var fetchCount: Int { storage.withLock { $0.validators.count } }
     var validators: [String?] { storage.withLock { $0.validators } }
+    /// Fetches that have ended.
+    var endCount: Int { storage.withLock { $0.endCount } }
     var isCancelled: Bool { storage.withLock { $0.isCancelled } }
 
     func setAnswer(_ answer: @escaping Answer) {
@@ -45,10 +62,12 @@ final class StubSource: JWKSetSource {
             storage.validators.append(validator)
             return (storage.answer, storage.validators.count)
         }
+        defer { storage.withLock { $0.endCount += 1 } }
         return try answer(number, validator)
     }
 
     func cancel() {
         storage.withLock { $0.isCancelled = true }
+        gate.signal()
     }
 }

@@ -67,21 +67,6 @@ struct RSAKeyTests {
         #expect(OpenSSLError.isQueueEmpty)
     }
 
-    @Test("With exponent 1 a signature is the encoded message itself, and it verifies")
-    func identity() throws {
-        let key = try PrivateKey(.rsa)
-        let verifier = try PublicKey(.rsa(modulus: key.modulus, exponent: [1]))
-        let digest = try SHA256.digest(of: [7].span)
-        let prefix: [UInt8] = [
-            0x30, 0x31, 0x30, 0x0D, 0x06, 0x09, 0x60, 0x86, 0x48, 0x01, 0x65, 0x03, 0x04, 0x02, 0x01, 0x05, 0x00, 0x04,
-            0x20,
-        ]
-        let bytes = digest.bytes.indices.map { digest.bytes[$0] }
-        let message = [0x00, 0x01] + [UInt8](repeating: 0xFF, count: 202) + [0x00] + prefix + bytes
-        let verdict = verifier.isValidSignature(message.span, of: digest)
-        #expect(message.count == 256 && verdict)
-    }
-
     @Test("An error names the call and the reason, and empties the queue")
     func errors() throws {
         do {

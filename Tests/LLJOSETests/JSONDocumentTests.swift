@@ -211,14 +211,4 @@ struct JSONDocumentTests {
         #expect(fault(of: text) == nil)
         for count in 0..<text.count { #expect(fault(of: Array(text[..<count])) != nil) }
     }
-
-    @Test("A document reads one text after another")
-    func reuse() throws {
-        var document = JSONDocument()
-        try document.parse(Array("{\"a\":[1,2,3]}".utf8))
-        let first = document.count
-        try document.parse(Array("1".utf8))
-        let second = document.count
-        #expect(first == 6 && second == 1)
-    }
 }

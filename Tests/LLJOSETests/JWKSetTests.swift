@@ -16,9 +16,6 @@ struct JWKSetTests {
     /// The good key with one member replaced; nil removes it.
     private static func bent(_ name: String, _ json: String?, keyID: String = "bent") -> String {
         let key = StandInKeys.current.key
-        func number(_ bytes: [UInt8]) -> String {
-            "\"" + Base64URL.encode(bytes) + "\""
-        }
         var members = [
             ("kid", "\"\(keyID)\""), ("kty", "\"RSA\""), ("alg", "\"RS256\""), ("use", "\"sig\""),
             ("n", number(key.modulus)), ("e", number(key.publicExponent)),
@@ -28,9 +25,7 @@ struct JWKSetTests {
         return FacebookJSON.object(members.map { (name: $0.0, json: $0.1) })
     }
 
-    private static func number(_ bytes: [UInt8]) -> String {
-        "\"" + Base64URL.encode(bytes) + "\""
-    }
+    private static func number(_ bytes: [UInt8]) -> String { "\"\(Base64URL.encode(bytes))\"" }
 
     @Test("A set in Facebook's form is read with its numbers")
     func reading() throws {
@@ -42,13 +37,6 @@ struct JWKSetTests {
         #expect(set.ignoredKeys.isEmpty)
         #expect(set.key(withID: StandInKeys.previous.keyID) == set.keys[1])
         #expect(set.key(withID: "") == nil)
-    }
-
-    @Test("Unknown members are ignored")
-    func unknownMembers() throws {
-        let key = Self.bent("x5t", "\"abc\"")
-        let set = try JWKSet(parsing: "{\"version\":[1],\"keys\":[\(key)],\"next\":null}")
-        #expect(set.keys.count == 1)
     }
 
     @Test(
@@ -89,7 +77,7 @@ struct JWKSetTests {
         ] as [(String, String?)]
     )
     func usableKeys(member: String, json: String?) throws {
-        let set = try set(Self.bent(member, json))
+        let set = try JWKSet(parsing: "{\"version\":[1],\"keys\":[\(Self.bent(member, json))],\"next\":null}")
         #expect(set.keys.count == 1 && set.ignoredKeys.isEmpty)
     }
 
@@ -191,9 +179,6 @@ struct JWKSetTests {
         let padded = "{\"keys\":[]" + String(repeating: " ", count: 65_536 - 11) + "}"
         #expect(try JWKSet(parsing: padded).keys.isEmpty)
         #expect(throws: JWKSetError.tooLong) { try JWKSet(parsing: padded + " ") }
-        #expect(JWKSetError.tooManyKeys.description.contains("64"))
-        #expect(JWKSetError.tooLong.description.contains("65,536"))
-        #expect(JWKSetError.notAKeySet.description.contains("keys"))
     }
 
     @Test("A set made from keys checks them like a parsed set")

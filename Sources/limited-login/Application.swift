@@ -54,7 +54,7 @@ struct Application {
         var limits = HTTPServerLimits()
         let descriptors = ProcessLimits.raiseDescriptorLimit()
         // The other half is for the program with its files (20 MB), for unused parts of buffers, for the remembered
-        // signatures (``VerifiedSignatureCache/memoryShare``), and for the replay store's entries.
+        // signatures (``ServiceConfiguration/signaturesPerWorker``), and for the replay store's entries.
         limits.connectionBytes = memory / 2
         limits.idleTimeout = configuration.idleTimeout
         limits.trustedPeers = configuration.trustedPeers

@@ -48,22 +48,14 @@ enum Read {
         return try address(text)
     }
 
-    static let socketMode = reader(
-        { UnixSocketMode($0) },
-        "is no permissions of a socket: octal digits are needed, from 0600 to 0777"
-    )
-    static let addressPrefix = reader(
-        { AddressPrefix($0) },
-        "is no address and no CIDR prefix, such as 10.0.0.0/8 or fd00::/8"
-    )
-    static let origin = reader(
-        { GatewayOrigin($0) },
-        "is no scheme and host alone, such as https://api.example.com"
-    )
-    private static let address = reader(
-        { SocketAddress($0) },
-        "is no numeric address and port, such as 127.0.0.1:8080 or [::1]:8080"
-    )
+    static let socketMode =
+        reader({ UnixSocketMode($0) }, "is no permissions of a socket: octal digits are needed, from 0600 to 0777")
+    static let addressPrefix =
+        reader({ AddressPrefix($0) }, "is no address and no CIDR prefix, such as 10.0.0.0/8 or fd00::/8")
+    static let origin =
+        reader({ GatewayOrigin($0) }, "is no scheme and host alone, such as https://api.example.com")
+    private static let address =
+        reader({ SocketAddress($0) }, "is no numeric address and port, such as 127.0.0.1:8080 or [::1]:8080")
     static let version = reader(
         { GraphConfiguration.isVersion($0) ? $0 : nil },
         "is no version of the Graph API, such as \(GraphConfiguration.standardVersion)"

@@ -197,12 +197,11 @@ extension ServiceConfiguration {
 
     package var workerCount: Int { self.workers ?? ProcessLimits.processorCount() }
 
+    /// The wanted number of remembered tokens, limited by the memory for those of all workers: a sixteenth. Connections
+    /// have a half, and the program uses most of the rest.
     package var signaturesPerWorker: Int {
-        VerifiedSignatureCache.capacity(
-            wanted: self.signatureCacheEntries,
-            workers: workerCount,
-            memory: ProcessLimits.memory(of: self.memoryLimitBytes)
-        )
+        let memory = ProcessLimits.memory(of: self.memoryLimitBytes) / 16
+        return min(self.signatureCacheEntries, memory / max(workerCount, 1) / RecentDigests.bytesPerEntry)
     }
 
     /// The reason why a reload may not replace another configuration by this one; nil if it may.

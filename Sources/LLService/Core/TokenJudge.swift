@@ -207,17 +207,8 @@ package final class VerifiedSignatureCache {
 
     /// 10,000: the number of people that use one worker within minutes, in 2 MB.
     package static let defaultCapacity = 10_000
-    /// The most that can be configured: 1,000,000 for each worker, up to 280 MB, if ``memoryShare`` has room for them.
+    /// The most that can be configured: 1,000,000 for each worker, up to 280 MB, if the memory has room for them.
     package static let greatestCapacity = 1_000_000
-
-    /// The part of the service's memory for the remembered tokens of all workers: a sixteenth. Connections have a half,
-    /// and the program uses most of the rest.
-    package static let memoryShare = 16
-
-    /// The number of tokens that each worker remembers: the wanted number, limited by its share of the memory.
-    package static func capacity(wanted: Int, workers: Int, memory: Int) -> Int {
-        min(wanted, memory / memoryShare / max(workers, 1) / RecentDigests.bytesPerEntry)
-    }
 
     package init(capacity: Int, metrics: ServiceMetrics? = nil) {
         self.metrics = metrics

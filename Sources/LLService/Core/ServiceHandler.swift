@@ -18,7 +18,9 @@ package final class ServiceHandler: HTTPRequestHandler {
     /// The position of the request's route in `routes`; nil if no route has its path.
     private var place: Int?
     private var method = HTTPMethod.unrecognized
-    private let durations: RequestDurations
+    /// The timers of requests, found without joining labels again: a worker serves some routes, and each has some
+    /// statuses.
+    private var timers: [(place: Int?, method: HTTPMethod, status: UInt16, timer: Timer)] = []
     private var refusals = RefusalPace()
 
     /// - Parameter refuses: Answers a head that the service is not to see, and returns true.
@@ -27,7 +29,6 @@ package final class ServiceHandler: HTTPRequestHandler {
         self.refuses = refuses
         worker = WorkerContext(core: core, listener: listener)
         routes = Route.table.filter { $0.listeners.contains(listener) }
-        durations = RequestDurations(metrics: core.metrics)
     }
 
     deinit { reportUntold(.never) }
@@ -119,13 +120,15 @@ package final class ServiceHandler: HTTPRequestHandler {
 
     package func didRespond(status: UInt16, context: RequestContext) {
         // `context.now` is the time of the worker's last event, before the verdict.
-        durations.record(
-            MonotonicClock.now().nanoseconds(since: context.firstByteAt),
-            route: place ?? -1,
-            path: place.map { routes[$0].path } ?? Route.unmatchedLabel,
-            method: method,
-            status: status
-        )
+        let duration = Int64(clamping: MonotonicClock.now().nanoseconds(since: context.firstByteAt))
+        let (place, method) = (place, method)
+        if let known = timers.first(where: { $0.place == place && $0.method == method && $0.status == status }) {
+            return known.timer.recordNanoseconds(duration)
+        }
+        let path = place.map { routes[$0].path } ?? Route.unmatchedLabel
+        let timer = core.metrics.requests(method.name, path, status)
+        timers.append((place, method, status, timer))
+        timer.recordNanoseconds(duration)
     }
 
     /// Finds the route and makes the request's identifier, unless both are known already: most bodies arrive together

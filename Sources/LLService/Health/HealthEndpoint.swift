@@ -13,7 +13,9 @@ enum HealthEndpoint {
         { worker, exchange, bytes throws(Rejection) in
             let core = worker.core
             // Only the operators may see the state of the keys.
-            let isVerbose = worker.listener == .administration && isVerbose(exchange.head, bytes)
+            let words: [StaticString] = ["verbose", "verbose=1", "verbose=true"]
+            let isAsked = exchange.head.query.map { query in words.contains { bytes.equal(query, $0) } } ?? false
+            let isVerbose = isAsked && worker.listener == .administration
             if readiness {
                 guard !core.isDraining else { throw Rejection(.draining, "The service is stopping.") }
                 guard core.cache.snapshot.isUsable(at: exchange.context.now) else {
@@ -40,11 +42,6 @@ enum HealthEndpoint {
             }
             return .done()
         }
-    }
-
-    private static func isVerbose(_ head: borrowing RequestHead, _ bytes: Span<UInt8>) -> Bool {
-        guard let query = head.query else { return false }
-        return bytes.equal(query, "verbose") || bytes.equal(query, "verbose=1") || bytes.equal(query, "verbose=true")
     }
 }
 

@@ -70,7 +70,7 @@ package final class ServiceMetrics: Sendable {
     private let acceptedIDTokens: Counter?
     private let rememberedSignatures: Counter?
     private let graphTimers: [GraphOperation: Timer]
-    fileprivate let registry: PrometheusRegistry
+    private let registry: PrometheusRegistry
 
     /// Every series exists from the start, so that the first failure of its kind is an increase too.
     package init(registry: PrometheusRegistry) {
@@ -152,29 +152,12 @@ package final class ServiceMetrics: Sendable {
     func requests(of client: String) -> Counter {
         registry.counter("limited_login_client_requests_total", [("client", client)])
     }
-}
 
-/// One worker's timers, found without joining labels again.
-final class RequestDurations {
-    private let metrics: ServiceMetrics
-    /// A few: a worker serves some routes, and each has some statuses.
-    private var timers: [(route: Int, method: HTTPMethod, status: UInt16, timer: Timer)] = []
-
-    init(metrics: ServiceMetrics) { self.metrics = metrics }
-
-    func record(_ nanoseconds: UInt64, route: Int, path: StaticString, method: HTTPMethod, status: UInt16) {
-        if let known = timers.first(where: { $0.route == route && $0.method == method && $0.status == status }) {
-            return known.timer.recordNanoseconds(Int64(clamping: nanoseconds))
-        }
-        let timer = metrics.registry.timer(
-            "http_server_request_duration_seconds",
-            [
-                ("http_request_method", "\(method.name)"), ("http_route", "\(path)"),
-                ("http_response_status_code", "\(status)"),
-            ]
-        )
-        timers.append((route, method, status, timer))
-        timer.recordNanoseconds(Int64(clamping: nanoseconds))
+    func requests(_ method: StaticString, _ path: StaticString, _ status: UInt16) -> Timer {
+        let labels = [
+            ("http_request_method", "\(method)"), ("http_route", "\(path)"), ("http_response_status_code", "\(status)"),
+        ]
+        return registry.timer("http_server_request_duration_seconds", labels)
     }
 }
 

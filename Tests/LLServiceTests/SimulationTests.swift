@@ -16,7 +16,7 @@ struct SimulationTests {
     private static let seeds = number("LIMITED_LOGIN_SEED").map { $0...$0 } ?? 1...(number("LIMITED_LOGIN_SEEDS") ?? 2)
 
     @Test(
-        "No nonce is accepted twice, nothing revoked and nothing forged; and every person gets in after the last fault",
+        "No nonce is accepted twice, and nothing revoked; and every person gets in after the last fault",
         arguments: SimulatedRedis.Kind.allCases
     )
     func holds(kind: SimulatedRedis.Kind) throws {

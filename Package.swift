@@ -123,7 +123,7 @@ let package = Package(
         ),
         .testTarget(
             name: "LLGraphTests",
-            dependencies: ["LLService", "LimitedLogin", "LLJOSE", "LLHTTP", "LLTestSupport"]
+            dependencies: ["LLService", "LimitedLogin", "LLJOSE", "LLHTTP", "LLBytes", "LLTestSupport"]
         ),
         .testTarget(name: "LLStoresTests", dependencies: ["LLStores", "LLJOSE", "LLHTTP", "LLTestSupport"]),
         .testTarget(

@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import LLBytes
 internal import LLService
 internal import LimitedLogin
 
@@ -35,7 +36,7 @@ struct Permissions: ParsableCommand {
         func run() throws {
             let (user, app, client) = try person.graph(options)
             let needed = try need?.split(separator: ",", omittingEmptySubsequences: false)
-                .map { try GraphPermission(validating: String($0)) }
+                .map { try validated(String($0)) }
             let permissions = try client.permissions(of: user, app: app)
             if json {
                 let answer = JSON {
@@ -53,7 +54,7 @@ struct Permissions: ParsableCommand {
                 lists.append(("not for Limited Login to ask", outside))
             }
             for (title, names) in lists {
-                let text = names.isEmpty ? "none" : names.map(\.name).joined(separator: ", ")
+                let text = names.isEmpty ? "none" : names.joined(separator: ", ")
                 StandardOutput.write(line: "\(title): \(text)")
             }
         }
@@ -83,9 +84,9 @@ struct Permissions: ParsableCommand {
 
         func run() throws {
             let (user, app, client) = try person.graph(options)
-            let permission = try permission.map { try GraphPermission(validating: $0) }
+            let permission = try permission.map(validated)
             try client.revoke(permission, of: user, app: app)
-            StandardOutput.write(line: "revoked: \(permission?.name ?? "the login")")
+            StandardOutput.write(line: "revoked: \(permission ?? "the login")")
         }
     }
 }
@@ -125,13 +126,11 @@ struct PersonOptions: ParsableArguments {
     }
 }
 
-extension GraphPermission {
-    fileprivate init(validating name: String) throws {
-        guard let permission = GraphPermission(name) else {
-            throw ValidationError("'\(name)' is no permission; a name is \(GraphPermission.shape).")
-        }
-        self = permission
+private func validated(_ name: String) throws -> String {
+    guard PermissionName.isValid(name) else {
+        throw ValidationError("'\(name)' is no permission; a name is \(PermissionName.shape).")
     }
+    return name
 }
 
 extension GraphFailure {

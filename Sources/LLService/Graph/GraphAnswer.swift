@@ -24,22 +24,18 @@ struct GraphAnswer: ~Copyable {
         guard let list = answer.json.member("data"), answer.json.document.kind(list) == .array else { throw unreadable }
         // A list with further pages is refused: permissions on the next page would be reported as missing.
         if let paging = answer.json.member("paging"), answer.json.member("next", of: paging) != nil { throw unreadable }
-        var statuses: [GraphPermission: UserPermissions.Status] = [:]
+        var statuses: [String: UserPermissions.Status] = [:]
         for element in answer.json.document.children(of: list) {
             guard let name = answer.json.string("permission", of: element),
                 let status = answer.json.string("status", of: element)
             else { throw unreadable }
             // Names that no caller can request and unknown statuses are skipped.
-            guard let permission = GraphPermission(name), let known = UserPermissions.Status(rawValue: status) else {
-                continue
-            }
+            guard PermissionName.isValid(name), let known = UserPermissions.Status(rawValue: status) else { continue }
             // Two different statuses of one permission contradict each other.
-            guard statuses.updateValue(known, forKey: permission) ?? known == known else { throw unreadable }
+            guard statuses.updateValue(known, forKey: name) ?? known == known else { throw unreadable }
             guard statuses.count <= GraphLimits.permissionCount else { throw unreadable }
         }
-        func all(_ status: UserPermissions.Status) -> [GraphPermission] {
-            statuses.filter { $0.value == status }.keys.sorted()
-        }
+        func all(_ status: UserPermissions.Status) -> [String] { statuses.filter { $0.value == status }.keys.sorted() }
         return UserPermissions(granted: all(.granted), declined: all(.declined), expired: all(.expired))
     }
 

@@ -1,3 +1,4 @@
+internal import LLBytes
 package import LLHTTP
 package import LimitedLogin
 
@@ -39,12 +40,13 @@ package final class GraphClient: Sendable {
 
     /// `DELETE /{user-id}/permissions/{permission}`. Without a permission it revokes the whole login.
     package func revoke(
-        _ permission: GraphPermission?,
+        _ permission: String?,
         of user: GraphUserID,
         app: AppSecret,
         until deadline: MonotonicInstant = .never
     ) throws(GraphFailure) {
-        let tail = permission.map { "/\($0.name)" } ?? ""
+        guard permission.map(PermissionName.isValid) != false else { throw GraphFailure(.graphInvalidParameter) }
+        let tail = permission.map { "/\($0)" } ?? ""
         let request = try request(.delete, "\(user.text)/permissions\(tail)", by: app.accessToken, app)
         let operation: GraphOperation = permission == nil ? .revokeLogin : .revokePermission
         try answered(operation, request, until: deadline, GraphAnswer.revocation)

@@ -30,7 +30,7 @@ package struct GraphConfiguration: Sendable, Equatable {
             && parts.allSatisfy { (1...4).contains($0.utf8.count) && $0.utf8.allSatisfy { $0 &- 0x30 < 10 } }
     }
 
-    /// The URL of a path below the version. The types of its parts have already checked them.
+    /// The URL of a path below the version. Its parts have been checked.
     func url(_ path: String, _ query: [(name: String, value: String)]) throws(HTTPURL.ParsingError) -> HTTPURL {
         try HTTPURL(parsing: "\(base)/\(path)?\(FormParameters.encode(query))")
     }
@@ -72,19 +72,6 @@ package struct GraphUserID: Sendable, Equatable {
     package static let shape = "1 to 20 decimal digits without a leading zero"
 }
 
-package struct GraphPermission: Sendable, Hashable, Comparable {
-    package static let shape = PermissionName.shape
-
-    package let name: String
-
-    package init?(_ text: String) {
-        guard PermissionName.isValid(text) else { return nil }
-        name = text
-    }
-
-    package static func < (left: GraphPermission, right: GraphPermission) -> Bool { left.name < right.name }
-}
-
 /// A person's access token. The text is a credential and is in no description.
 package struct GraphAccessToken: Sendable, Redacted {
     let text: String
@@ -93,26 +80,24 @@ package struct GraphAccessToken: Sendable, Redacted {
     package init(_ bytes: [UInt8]) { text = String(decoding: bytes, as: UTF8.self) }
 }
 
-/// The permissions that a person granted an app, as Graph reports them. Each list is in the order of the names.
+/// The permissions that a person granted an app, as Graph reports them, each a valid ``PermissionName``. Each list is sorted.
 package struct UserPermissions: Sendable, Equatable {
     enum Status: String { case granted, declined, expired }
 
-    package var granted: [GraphPermission] = []
+    package var granted: [String] = []
     /// Requested and declined. Facebook asks apps to request them again only after the person returns to the feature.
-    package var declined: [GraphPermission] = []
+    package var declined: [String] = []
     /// Granted earlier, and expired because they were not used.
-    package var expired: [GraphPermission] = []
+    package var expired: [String] = []
 
     /// The needed permissions that the person has neither granted nor declined: those that a Limited Login can ask for, or
     /// the others, such as `user_likes`.
-    package func missing(among needed: [GraphPermission], ofLimitedLogin isLimited: Bool) -> [GraphPermission] {
+    package func missing(among needed: [String], ofLimitedLogin isLimited: Bool) -> [String] {
         let missing = needed.filter { !granted.contains($0) && !declined.contains($0) }
-        return missing.filter { (Permission(rawValue: $0.name) != nil) == isLimited }
+        return missing.filter { (Permission(rawValue: $0) != nil) == isLimited }
     }
 
-    package func declined(among needed: [GraphPermission]) -> [GraphPermission] {
-        needed.filter { declined.contains($0) }
-    }
+    package func declined(among needed: [String]) -> [String] { needed.filter { declined.contains($0) } }
 }
 
 /// An app's id and secret; the app authenticates to Graph with them. The secret is in no description.

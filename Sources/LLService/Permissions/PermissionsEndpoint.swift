@@ -45,21 +45,21 @@ package enum PermissionsAnswer {
         _ permissions: UserPermissions,
         user: GraphUserID,
         appID: String,
-        needed: [GraphPermission]?,
+        needed: [String]?,
         to body: inout [UInt8]
     ) {
         JSONWriter.raw("{", to: &body)
         JSONWriter.member("user_id", user.text, to: &body)
         JSONWriter.member("app_id", appID, to: &body)
-        JSONWriter.member("granted", permissions.granted.map(\.name), to: &body)
-        JSONWriter.member("declined", permissions.declined.map(\.name), to: &body)
-        JSONWriter.member("expired", permissions.expired.map(\.name), to: &body)
+        JSONWriter.member("granted", permissions.granted, to: &body)
+        JSONWriter.member("declined", permissions.declined, to: &body)
+        JSONWriter.member("expired", permissions.expired, to: &body)
         if let needed {
             let missing = permissions.missing(among: needed, ofLimitedLogin: true)
             let outside = permissions.missing(among: needed, ofLimitedLogin: false)
-            JSONWriter.member("missing", missing.map(\.name), to: &body)
-            JSONWriter.member("declined_requested", permissions.declined(among: needed).map(\.name), to: &body)
-            JSONWriter.member("outside_limited_login", outside.map(\.name), to: &body)
+            JSONWriter.member("missing", missing, to: &body)
+            JSONWriter.member("declined_requested", permissions.declined(among: needed), to: &body)
+            JSONWriter.member("outside_limited_login", outside, to: &body)
         }
         JSONWriter.raw("}", to: &body)
     }
@@ -73,9 +73,9 @@ struct PermissionsRequest {
     static let countLimit = 64
 
     let user: GraphUserID
-    private(set) var permission: GraphPermission?
+    private(set) var permission: String?
     private(set) var appID: [UInt8]?
-    private(set) var needed: [GraphPermission]?
+    private(set) var needed: [String]?
 
     init(_ head: borrowing RequestHead, _ bytes: Span<UInt8>) throws(Rejection) {
         let parts =
@@ -86,10 +86,10 @@ struct PermissionsRequest {
         }
         self.user = user
         if texts.count > 1 {
-            permission = GraphPermission(texts[1])
-            guard permission != nil else {
-                throw Rejection(.invalidRequest, "The permission in the path must be \(GraphPermission.shape).")
+            guard PermissionName.isValid(texts[1]) else {
+                throw Rejection(.invalidRequest, "The permission in the path must be \(PermissionName.shape).")
             }
+            permission = texts[1]
         }
         guard let query = head.query else { return }
         guard let parameters = FormParameters(bytes, query) else {
@@ -110,17 +110,18 @@ struct PermissionsRequest {
         needed = try parameters.first("permissions").map(Self.permissions)
     }
 
-    private static func permissions(_ list: [UInt8]) throws(Rejection) -> [GraphPermission] {
+    private static func permissions(_ list: [UInt8]) throws(Rejection) -> [String] {
         let names = list.split(separator: UInt8(ascii: ","), omittingEmptySubsequences: false)
         guard names.count <= countLimit else {
             throw Rejection(.invalidRequest, "The parameter permissions may name 64 at most.")
         }
-        var permissions: [GraphPermission] = []
+        var permissions: [String] = []
         for name in names {
-            guard let permission = GraphPermission(String(decoding: name, as: UTF8.self)) else {
+            let permission = String(decoding: name, as: UTF8.self)
+            guard PermissionName.isValid(permission) else {
                 throw Rejection(
                     .invalidRequest,
-                    "The parameter permissions must be names, each \(GraphPermission.shape), separated by commas."
+                    "The parameter permissions must be names, each \(PermissionName.shape), separated by commas."
                 )
             }
             if !permissions.contains(permission) { permissions.append(permission) }

@@ -13,14 +13,7 @@ struct AccessTokenExchangeTests {
         _ more: String = "",
         token: String = GraphStory.token
     ) throws -> TestResponse {
-        let body =
-            "grant_type=\(TokenRequest.grantType)&subject_token_type=urn:ietf:params:oauth:token-type:access_token"
-            + "&subject_token=\(token)\(more)"
-        let lines = [
-            "POST /token HTTP/1.1", "Host: test", OwnTokenTests.form, "X-Api-Key: \(GraphService.key)",
-            "Content-Length: \(body.utf8.count)", "", body,
-        ]
-        return try #require(try service.connect().exchange(lines.joined(separator: "\r\n")))
+        try service.exchange(OwnTokenTests.body(token, String(more.dropFirst()), type: OwnTokenTests.accessToken))
     }
 
     private static func service(_ script: @escaping ScriptedIssuer.Script) async throws -> GraphService {

@@ -61,29 +61,20 @@ struct AccessTokenFaultTests {
         }
     }
 
-    @Test(
-        "A token that dies between the calls (error 190 of /me) is refused with the code of the subcode",
-        arguments: [
-            (463, "access_token_expired"), (458, "access_token_revoked"), (nil, "access_token_invalid"),
-        ] as [(Int?, String)]
-    )
-    func refusedPerson(subcode: Int?, code: String) async throws {
-        let service = try await GraphService { request, peer in
-            if request.path.contains("/debug_token?") { return try peer.answer(GraphStory.data()) }
-            try peer.answer(status: "400 Bad Request", GraphStory.error(190, "x", subcode: subcode))
+    @Test("Error 190 is about the app's own token in debug_token; in /me it refuses the token, with its subcode's code")
+    func deadTokens() async throws {
+        for (subcode, code) in [(463, "access_token_expired"), (nil, "access_token_invalid")] as [(Int?, String)] {
+            for isSecond in [false, true] {
+                let service = try await GraphService { request, peer in
+                    if isSecond, request.path.contains("/debug_token?") { return try peer.answer(GraphStory.data()) }
+                    try peer.answer(status: "400 Bad Request", GraphStory.error(190, "x", subcode: subcode))
+                }
+                let response = try service.judge()
+                #expect(response.status == (isSecond ? 401 : 502), "\(response.text)")
+                let challenge = "Bearer error=\"invalid_token\", code=\"\(code)\""
+                #expect(response["www-authenticate"] == (isSecond ? challenge : nil))
+            }
         }
-        let response = try service.judge()
-        #expect(response.status == 401 && response.code == code, "\(response.text)")
-        #expect(response["www-authenticate"] == "Bearer error=\"invalid_token\", code=\"\(code)\"")
-    }
-
-    @Test("Error 190 of debug_token is about the app's own token, whatever the subcode", arguments: [nil, 463, 458])
-    func refusedApp(subcode: Int?) async throws {
-        let service = try await GraphService { _, peer in
-            try peer.answer(status: "400 Bad Request", GraphStory.error(190, "x", subcode: subcode))
-        }
-        let response = try service.judge()
-        #expect(response.status == 502 && service.meCount == 0, "\(response.text)")
     }
 
     @Test("If Graph fails for one app, that failure is the answer, unless another app gets the token's facts")

@@ -49,19 +49,18 @@ struct AuthRouteTests {
         #expect(try service.answer(method, path, fields: []).status == 401)
     }
 
-    @Test("/auth does not exist unless it is configured", arguments: ["/auth", "/auth/x"])
-    func disabled(path: String) async throws {
-        let service = try await InProcessService()
-        let answer = try service.answer("GET", path, fields: Self.bearer(try Tokens.mint(Tokens.claims())))
-        #expect(answer.status == 404)
-    }
-
-    @Test("Paths that begin like /auth do not exist", arguments: ["/authorize", "/auth%2f", "/Auth", "/auth.json"])
-    func otherPaths(path: String) async throws {
+    @Test("/auth does not exist unless it is configured, nor at another listener or a path that only begins like it")
+    func otherPaths() async throws {
         let service = try await InProcessService(gatewayIsEnabled: true)
-        #expect(try service.answer("GET", path, fields: []).status == 404)
+        for path in ["/authorize", "/auth%2f", "/Auth", "/auth.json"] {
+            #expect(try service.answer("GET", path, fields: []).status == 404)
+        }
         let administration = try await InProcessService(listener: .administration, gatewayIsEnabled: true)
-        #expect(try administration.answer("GET", "/auth", fields: []).status == 404)
+        let disabled = try await InProcessService()
+        let fields = Self.bearer(try Tokens.mint(Tokens.claims()))
+        for (service, path) in [(administration, "/auth"), (disabled, "/auth"), (disabled, "/auth/x")] {
+            #expect(try service.answer("GET", path, fields: fields).status == 404)
+        }
     }
 
     @Test(
@@ -141,19 +140,21 @@ struct AuthRouteTests {
         }
     }
 
-    @Test(
-        "An unknown or misspelt parameter would demand nothing, so it is refused before any token is accepted",
-        arguments: [
-            "x=1", "permission=email", "Permissions=email", "permissions=email&x", "=email", "originals=/a",
-            "x&original=/a", "app-id=42", "permissions%20=email",
-        ]
-    )
-    func unknownParameter(query: String) async throws {
+    @Test("An unknown or misspelt parameter would demand nothing, so it is refused before any token is accepted")
+    func unknownParameter() async throws {
         let service = try await InProcessService(gatewayIsEnabled: true)
         let token = Self.bearer(try Tokens.mint(Self.rich()))
-        let answer = try service.answer("GET", "/auth?\(query)", fields: token)
-        #expect(answer.status == 400 && answer.code == "invalid_request")
-        #expect(answer["x-auth-subject"] == nil)
+        for query in [
+            "x=1", "permission=email", "Permissions=email", "permissions=email&x", "=email", "originals=/a",
+            "x&original=/a",
+            "app-id=42", "permissions%20=email",
+        ] {
+            let answer = try service.answer("GET", "/auth?\(query)", fields: token)
+            #expect(
+                answer.status == 400 && answer.code == "invalid_request" && answer["x-auth-subject"] == nil,
+                "\(query)"
+            )
+        }
     }
 
     @Test("An app id in the query narrows the configured ones; another app id is 403, not 401")

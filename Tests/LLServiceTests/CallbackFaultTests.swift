@@ -116,7 +116,8 @@ struct CallbackFaultTests {
 
     private static func request(user: Int) throws -> String {
         let form = FormParameters.encode([("signed_request", try CallbackService.good(user: user))])
-        return CallbackService.request("deauthorize", form: form)
+        let fields = [CallbackService.formType]
+        return GraphService.request("POST", "/callbacks/deauthorize", fields: fields, body: form)
     }
 
     @Test("Deliveries are bounded: a callback beyond the bound is 503 at once, with a log line and a metric")

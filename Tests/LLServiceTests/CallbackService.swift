@@ -67,12 +67,6 @@ enum CallbackService {
     static func good(issuedAt: Int64 = WallClock.unixSeconds(), user: Int = 218_471) throws -> String {
         try TestSignedRequest.make(TestSignedRequest.payload(issuedAt: issuedAt).replacing("218471", with: "\(user)"))
     }
-
-    static func request(_ name: String, form: String, fields: [String] = [formType]) -> String {
-        let lines =
-            ["POST /callbacks/\(name) HTTP/1.1", "Host: test", "Content-Length: \(form.utf8.count)"] + fields
-        return lines.joined(separator: "\r\n") + "\r\n\r\n" + form
-    }
 }
 
 extension GraphService {
@@ -81,10 +75,7 @@ extension GraphService {
         try send(name, form: FormParameters.encode([("signed_request", signedRequest)]))
     }
 
-    /// Sends any form on a new connection and reads the answer.
     func send(_ name: String, form: String, fields: [String] = [CallbackService.formType]) throws -> TestResponse {
-        let client = try connect()
-        client.send(CallbackService.request(name, form: form, fields: fields))
-        return try #require(client.readResponses(1).last)
+        try answer("POST", "/callbacks/\(name)", fields: fields, body: form)
     }
 }

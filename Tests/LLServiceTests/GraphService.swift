@@ -107,8 +107,16 @@ final class GraphService: Sendable {
         body: String = ""
     ) -> String {
         var lines = ["\(method) \(target) HTTP/1.1", "Host: test"] + fields
-        if !body.isEmpty { lines += ["Content-Type: application/json", "Content-Length: \(body.utf8.count)"] }
+        if !body.isEmpty, !fields.contains(where: { $0.hasPrefix("Content-Type:") }) {
+            lines.append("Content-Type: application/json")
+        }
+        if !body.isEmpty { lines.append("Content-Length: \(body.utf8.count)") }
         return lines.joined(separator: "\r\n") + "\r\n\r\n" + body
+    }
+
+    /// Sends a form to /token.
+    func exchange(_ form: String) throws -> TestResponse {
+        try answer("POST", "/token", fields: [OwnTokenTests.form, "X-Api-Key: \(GraphService.key)"], body: form)
     }
 
     /// The value of a series of the metrics.

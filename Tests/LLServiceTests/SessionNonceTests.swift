@@ -32,28 +32,17 @@ struct SessionNonceTests {
             )
         }
 
-        /// The request of a session that holds `held`, about a credential whose login was begun with `begun`.
-        func request(_ way: Way, held: String, begun: String, _ more: String = "") throws -> String {
+        /// The answer to a session that holds `held`, about a credential whose login was begun with `begun`.
+        func ask(_ way: Way, held: String, begun: String, _ more: String = "") throws -> TestResponse {
             story.nonce.withLock { $0 = begun }
+            let token = try Tokens.mint(Tokens.claims(nonce: begun))
             switch way {
             case .verify:
-                let body =
-                    #"{"id_token":"\#(try Tokens.mint(Tokens.claims(nonce: begun)))","nonce":"\#(held)"\#(more)}"#
-                return GraphService.request("POST", "/verify", body: body)
-            case .accessToken:
-                let body = #"{"access_token":"\#(GraphStory.token)","auth_nonce":true,"nonce":"\#(held)"\#(more)}"#
-                return GraphService.request("POST", "/verify", body: body)
-            case .exchange:
-                let body = OwnTokenTests.body(try Tokens.mint(Tokens.claims(nonce: begun)), "nonce=\(held)\(more)")
-                let fields = [
-                    "POST /token HTTP/1.1", "Host: test", OwnTokenTests.form, "X-Api-Key: \(GraphService.key)",
-                ]
-                return (fields + ["Content-Length: \(body.utf8.count)", "", body]).joined(separator: "\r\n")
+                let body = #"{"id_token":"\#(token)","nonce":"\#(held)"\#(more)}"#
+                return try service.answer("POST", "/verify", body: body)
+            case .accessToken: return try service.judge(#""auth_nonce":true,"nonce":"\#(held)"\#(more)"#)
+            case .exchange: return try service.exchange(OwnTokenTests.body(token, "nonce=\(held)\(more)"))
             }
-        }
-
-        func ask(_ way: Way, held: String, begun: String, _ more: String = "") throws -> TestResponse {
-            try #require(try service.connect().exchange(request(way, held: held, begun: begun, more)))
         }
     }
 

@@ -9,9 +9,8 @@ struct CallbackLedger: Sendable {
     /// The result for Facebook, with the backend's answer for the person if it gave one.
     typealias Outcome = Result<DeletionStatus?, Rejection>
 
-    /// Greatest number of remembered ids. 4,096: a day of a busy app, in about 600 KB; 16 MiB if the backend gives answers
-    /// of the greatest size. The oldest are removed first; a repetition of those is delivered again, and the backend detects
-    /// it by its `webhook-id`.
+    /// Greatest number of remembered ids. 4,096: a day of a busy app, in about 600 KB; 16 MiB with answers of the greatest
+    /// size. A repetition of a forgotten one is delivered again, and the backend detects it by its `webhook-id`.
     static let memoryLimit = 4_096
 
     enum Memory: Sendable {

@@ -76,9 +76,8 @@ extension DeletionStatus {
 
 /// The secrets that sign webhooks (Standard Webhooks, "Signature scheme").
 ///
-/// The file has one or two lines: `whsec_` and 24 to 64 bytes in base64. If there are two, both sign, so that a secret
-/// can be changed while some backends know the old one and others the new one. Empty lines and lines that begin with
-/// `#` are comments.
+/// The file has one or two lines: `whsec_` and 24 to 64 bytes in base64. If there are two, both sign, so that a secret can be
+/// changed while some backends know the old one and others the new one.
 package struct WebhookSecrets: Sendable, Equatable, Redacted {
     /// Greatest size of the file, in bytes: two secrets and some comments.
     package static let fileByteLimit = 16_384
@@ -106,8 +105,7 @@ package struct WebhookSecrets: Sendable, Equatable, Redacted {
         keys = [key] + (other.map { [$0] } ?? [])
     }
 
-    /// The value of `webhook-signature`: `v1,` and the HMAC-SHA256 of identifier, time and body in base64, for each
-    /// secret, separated by spaces.
+    /// The value of `webhook-signature`: `v1,` and an HMAC-SHA256 in base64, for each secret.
     package func signature(id: String, timestamp: Int64, body: [UInt8]) throws(OpenSSLError) -> String {
         let message = Array("\(id).\(timestamp).".utf8) + body
         var signatures: [String] = []

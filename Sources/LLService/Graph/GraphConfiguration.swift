@@ -59,8 +59,7 @@ package enum GraphLimits {
     static let greatestRetryAfterSeconds = 86_400
 }
 
-/// A person's app-scoped id, as Facebook writes it. Other spellings are refused, so a caller cannot put anything else into
-/// a URL.
+/// A person's app-scoped id, as Facebook writes it: a caller cannot put anything else into a URL.
 package struct GraphUserID: Sendable, Equatable {
     package let text: String
 

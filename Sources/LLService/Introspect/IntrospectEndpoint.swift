@@ -27,7 +27,6 @@ enum IntrospectEndpoint {
         }
     }
 
-    /// Reads the form, and checks that the caller may use the route.
     static func form(
         _ worker: WorkerContext,
         _ exchange: inout HTTPExchange,
@@ -41,8 +40,7 @@ enum IntrospectEndpoint {
     }
 }
 
-/// The form of `POST /introspect`: `token`, optionally `token_type_hint` (RFC 7662 section 2.1), and optionally the
-/// context that `/verify` takes: one of `nonce`, `raw_nonce` and `subject`, and `app_id`.
+/// The form of `POST /introspect` (RFC 7662 section 2.1), with a part of the context that `/verify` takes.
 struct IntrospectRequest: Sendable {
     static let parameters: [StaticString] = [
         "token", "token_type_hint", "nonce", "raw_nonce", "subject", "app_id", "client_id", "client_secret",
@@ -99,7 +97,6 @@ enum IntrospectAnswer {
         text("iss", claims.issuer, payload, &bytes)
         text("sub", claims.subject, payload, &bytes)
         text("aud", claims.audience, payload, &bytes)
-        // A token of Facebook was issued to its audience.
         text("client_id", token.client, payload, &bytes)
         // RFC 9449 section 6.2. No proof fits a token with an unreadable `cnf`.
         switch claims.keyBinding {

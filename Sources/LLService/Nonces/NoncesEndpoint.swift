@@ -86,8 +86,8 @@ package enum NonceAnswer {
     }
 }
 
-/// The file with the secrets of issued nonces: one or two lines of 32 to 128 visible ASCII characters. The first
-/// issues; both recognise. Empty lines and lines that begin with `#` are comments.
+/// The file with the secrets of issued nonces: one or two lines of 32 to 128 visible ASCII characters. The first issues;
+/// both recognise.
 package enum NonceSecretsFile {
     /// Greatest size of the file, in bytes: two secrets and some comments.
     package static let byteLimit = 16_384

@@ -1,13 +1,12 @@
 /// The secrets of the configured apps; the service authenticates to Graph with them. They are never printed.
 ///
-/// The file has a line for each app: its id, white space, its secret. Empty lines and lines that begin with `#` are
-/// comments.
+/// The file has a line for each app: its id, white space, its secret.
 package struct AppSecrets: Sendable, Equatable {
     /// The greatest size of the file, in bytes: enough for a thousand apps.
     package static let fileByteLimit = 262_144
 
     private let secrets: [String: AppSecret]
-    /// The apps of the configuration, in their order. The service accepts their tokens.
+    /// The apps of the configuration, in their order.
     private let appIDs: [String]
 
     /// Reads the file's text; messages call the file `place`. No part of a secret is in a message.
@@ -48,7 +47,6 @@ package struct AppSecrets: Sendable, Equatable {
 
     package var signers: [(appID: String, secret: String)] { all.map { ($0.appID, $0.signingKey) } }
 
-    /// The reason why there is no secret for a request.
     package enum Missing: Error, Equatable, Sendable {
         /// Several apps are configured, and none was named.
         case unnamed

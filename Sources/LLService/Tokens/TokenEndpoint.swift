@@ -148,11 +148,10 @@ struct TokenRequest: Sendable {
         if let audience, !policy.audiences.contains(where: { $0.utf8.elementsEqual(audience.utf8) }) {
             throw Rejection(.invalidTarget)
         }
-        _ = try Rejection.judging { try policy.grantedScope(form.text("scope")) }
+        _ = try Rejection.judging { [scope] in try policy.grantedScope(scope) }
         try readLogin(form)
     }
 
-    /// Reads the parameters that tie the token to a login. They mean the same as at `POST /verify`.
     private mutating func readLogin(_ form: FormParameters) throws(Rejection) {
         var nonces: [TokenBinding.LoginNonce] = []
         if let nonce = form.value("nonce") { nonces.append(.nonce(nonce)) }

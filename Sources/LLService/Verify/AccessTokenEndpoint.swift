@@ -263,8 +263,6 @@ extension GraphFailure {
     /// fault (403, 404, 409). Here they say nothing about the token, and a caller would mistake them for a refusal.
     package var ofAccessToken: GraphFailure {
         var failure = self
-        // This question revokes nothing.
-        failure.mayBeDone = false
         switch error {
         case .graphTimedOut: failure.advice = "Graph did not answer in time; try again."
         case .graphPermissionNotGranted, .graphPermissionDenied, .graphCapabilityMissing, .graphPolicyBlocked:

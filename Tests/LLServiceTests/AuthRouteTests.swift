@@ -33,20 +33,18 @@ struct AuthRouteTests {
         #expect(answer.body.isEmpty)
     }
 
-    @Test(
-        "Every method and every path below /auth is judged alike",
-        arguments: [
-            ("HEAD", "/auth"), ("POST", "/auth"), ("PUT", "/auth/"), ("DELETE", "/auth/orders/7"),
-            ("PATCH", "/auth/a?original&b=c"), ("OPTIONS", "/auth"), ("TRACE", "/auth/x"),
-            ("PROPFIND", "/auth/../verify"),
-            ("GET", "/auth/verify"), ("REPORT", "/auth"),
-        ]
-    )
-    func methodsAndPaths(method: String, path: String) async throws {
+    @Test("Every method and every path below /auth is judged alike")
+    func methodsAndPaths() async throws {
         let service = try await InProcessService(gatewayIsEnabled: true)
-        let token = try Tokens.mint(Tokens.claims())
-        #expect(try service.answer(method, path, fields: Self.bearer(token)).status == 200)
-        #expect(try service.answer(method, path, fields: []).status == 401)
+        let token = Self.bearer(try Tokens.mint(Tokens.claims()))
+        for (method, path) in [
+            ("HEAD", "/auth"), ("POST", "/auth"), ("PUT", "/auth/"), ("DELETE", "/auth/orders/7"), ("REPORT", "/auth"),
+            ("PATCH", "/auth/a?original&b=c"), ("OPTIONS", "/auth"), ("TRACE", "/auth/x"), ("GET", "/auth/verify"),
+            ("PROPFIND", "/auth/../verify"),
+        ] {
+            #expect(try service.answer(method, path, fields: token).status == 200, "\(method) \(path)")
+            #expect(try service.answer(method, path, fields: []).status == 401, "\(method) \(path)")
+        }
     }
 
     @Test("/auth does not exist unless it is configured, nor at another listener or a path that only begins like it")
@@ -63,18 +61,17 @@ struct AuthRouteTests {
         }
     }
 
-    @Test(
-        "Without one bearer token the challenge names no error",
-        arguments: [
+    @Test("Without one bearer token the challenge names no error")
+    func missing() async throws {
+        let service = try await InProcessService(gatewayIsEnabled: true)
+        for fields in [
             [], ["Authorization: Basic dTpw"], ["Authorization: Bearer"], ["Authorization: Bearer "],
             ["Authorization: Bearer a.b.c", "Authorization: Bearer a.b.c"], ["X-Api-Key: a.b.c"],
-        ]
-    )
-    func missing(fields: [String]) async throws {
-        let service = try await InProcessService(gatewayIsEnabled: true)
-        let answer = try service.answer("GET", "/auth", fields: fields)
-        #expect(answer.status == 401 && answer.code == "missing_token")
-        #expect(answer["www-authenticate"] == "Bearer realm=\"limited-login\"")
+        ] {
+            let answer = try service.answer("GET", "/auth", fields: fields)
+            #expect(answer.status == 401 && answer.code == "missing_token", "\(fields)")
+            #expect(answer["www-authenticate"] == "Bearer realm=\"limited-login\"")
+        }
     }
 
     @Test("A bad token is 401 with error=invalid_token and no exported field")

@@ -84,21 +84,19 @@ struct NonceRouteTests {
         #expect(!metrics.contains(nonce.nonce))
     }
 
-    @Test(
-        "With tracking limited the permissions must be Limited Login's; with enabled they may be any of Facebook's",
-        arguments: [
+    @Test("With tracking limited the permissions must be Limited Login's; with enabled they may be any of Facebook's")
+    func tracking() async throws {
+        let service = try await Self.service()
+        for (members, code) in [
             (#""permissions":["user_likes"]"#, "invalid_permission"),
             (#""tracking":"limited","permissions":["email","user_friends"]"#, nil),
             (#""tracking":"enabled","permissions":["user_likes","user_actions.fitness"]"#, nil),
             (#""tracking":"enabled","permissions":["User"]"#, "invalid_permission"),
             (#""tracking":"Enabled""#, "invalid_request"), (#""tracking":null"#, "invalid_request"),
-        ] as [(String, String?)]
-    )
-    func tracking(members: String, code: String?) async throws {
-        let service = try await Self.service()
-        let body = #"{"app_id":"\#(InProcessService.appID)",\#(members)}"#
-        let answer = try service.answer("POST", "/nonces", fields: ["Content-Type: application/json"], body: body)
-        #expect(answer.code == code && answer.status == (code == nil ? 200 : 400), "\(answer.text)")
+        ] as [(String, String?)] {
+            let answer = try service.answer("POST", "/nonces", body: #"{"app_id":"42",\#(members)}"#)
+            #expect(answer.code == code && answer.status == (code == nil ? 200 : 400), "\(answer.text)")
+        }
     }
 
     @Test("A nonce past its time is expired; a nonce from before the memory began is refused with the same code")
@@ -164,29 +162,27 @@ struct NonceRouteTests {
         #expect(try service.verify(token).code == "token_replayed")
     }
 
-    @Test(
-        "A malformed request for a nonce is refused",
-        arguments: [
-            ("", 400, "invalid_request"), (#"{"app_id":"7"}"#, 400, "unknown_app"),
-            (#"{"app_id":""}"#, 400, "unknown_app"), (#"{"app_id":7}"#, 400, "invalid_request"),
-            (#"{"app_id":"42","app_id":"42"}"#, 400, "invalid_request"),
-            (#"{"app_id":"42","permissions":["email","user_likes"]}"#, 400, "invalid_permission"),
-            (#"{"app_id":"42","permissions":[1]}"#, 400, "invalid_request"),
+    @Test("A malformed request for a nonce is refused")
+    func badRequests() async throws {
+        let service = try await Self.service()
+        for (body, code) in [
+            ("", "invalid_request"), ("[]", "invalid_request"), (#"{"app_id":"7"}"#, "unknown_app"),
+            (#"{"app_id":""}"#, "unknown_app"), (#"{"app_id":7}"#, "invalid_request"),
+            (#"{"app_id":"42","app_id":"42"}"#, "invalid_request"),
+            (#"{"app_id":"42","permissions":["email","user_likes"]}"#, "invalid_permission"),
+            (#"{"app_id":"42","permissions":[1]}"#, "invalid_request"),
             (
-                #"{"app_id":"42","permissions":["email"\#(String(repeating: #","email""#, count: 64))]}"#, 400,
+                #"{"app_id":"42","permissions":["email"\#(String(repeating: #","email""#, count: 64))]}"#,
                 "invalid_request"
             ),
-            (#"{"app_id":"42","expires_in":0}"#, 400, "invalid_request"),
-            (#"{"app_id":"42","expires_in":601}"#, 400, "invalid_request"),
-            (#"{"app_id":"42","expires_in":1.5}"#, 400, "invalid_request"),
-            (#"{"app_id":"42","expires_in":99999999999999999999}"#, 400, "invalid_request"),
-            ("[]", 400, "invalid_request"),
-        ]
-    )
-    func badRequests(body: String, status: Int, code: String) async throws {
-        let service = try await Self.service()
-        let answer = try service.answer("POST", "/nonces", body: body)
-        #expect(answer.status == status && answer.code == code)
+            (#"{"app_id":"42","expires_in":0}"#, "invalid_request"),
+            (#"{"app_id":"42","expires_in":601}"#, "invalid_request"),
+            (#"{"app_id":"42","expires_in":1.5}"#, "invalid_request"),
+            (#"{"app_id":"42","expires_in":99999999999999999999}"#, "invalid_request"),
+        ] {
+            let answer = try service.answer("POST", "/nonces", body: body)
+            #expect(answer.status == 400 && answer.code == code, "\(body)")
+        }
     }
 
     @Test("With one configured app the body may be empty, and an empty body needs no media type")

@@ -131,6 +131,8 @@ extension JSONDocument {
         default: return false
         }
         guard node.isEscaped else { return bytes.equal(node.range, value) }
+        // An escape takes six bytes for each of its value's at most: a longer text is not decoded at each question.
+        guard node.range.count <= 6 * value.utf8CodeUnitCount else { return false }
         var decoded: [UInt8] = []
         JSONText.append(bytes, node.range, to: &decoded)
         return decoded.span.equal(decoded.indices, value)

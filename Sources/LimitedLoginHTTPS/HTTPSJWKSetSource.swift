@@ -61,7 +61,7 @@ public final class HTTPSJWKSetSource: JWKSetSource {
         let freshness = JWKSetFreshness(of: response)
         switch response.status {
         case 200:
-            let tag = response.value(of: "etag")
+            let tag = response.value(of: "etag").flatMap(Self.entityTag)
             return .fetched(JWKSetDocument(bytes: response.body, freshness: freshness, validator: tag))
         case 304 where validator != nil:
             return .notModified(freshness)
@@ -71,6 +71,14 @@ public final class HTTPSJWKSetSource: JWKSetSource {
                 retryAfter: response.value(of: "retry-after").flatMap(JWKSetFreshness.seconds).map { .seconds($0) }
             )
         }
+    }
+
+    /// RFC 9110, 8.8.3: returns the text if it is an entity tag, weak or strong, and short enough to be sent with every
+    /// request. A source that sends any other text is asked without one: `*` would be answered 304 for ever.
+    private static func entityTag(_ text: String) -> String? {
+        let opaque = text.hasPrefix("W/") ? text.dropFirst(2) : text[...]
+        let isQuoted = (2...256).contains(opaque.utf8.count) && opaque.hasPrefix("\"") && opaque.hasSuffix("\"")
+        return isQuoted && !opaque.dropFirst().dropLast().contains("\"") ? text : nil
     }
 
     /// Ends the running fetch and every later one at once.

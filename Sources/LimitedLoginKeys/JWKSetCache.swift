@@ -25,6 +25,7 @@ public final class JWKSetCache: Sendable {
     /// Writes the seed file. It has its own queue, because a slow volume blocks a write.
     let seedQueue = DispatchQueue(label: "key-set-file")
     let seedWriting = DispatchGroup()
+    let seedIsQueued = Locked(false)
     let storage: Locked<Storage>
     /// The current snapshot; published with the lock held, so that epochs are in order.
     package let published = Published(JWKSetSnapshot.empty)

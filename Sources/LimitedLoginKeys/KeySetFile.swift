@@ -108,13 +108,16 @@ extension JWKSetCache {
     }
 
     /// Keeps the current bytes for the next start, without waiting. The seed file's own queue makes one write at a
-    /// time, and each writes the bytes that are in force when it begins.
+    /// time, and each writes the bytes that are in force when it begins. At most one waits behind a write that hangs.
     func writeSeed() {
         guard let seedFile else { return }
-        if seedWriting.wait(timeout: .now()) == .timedOut {
-            events(.seedNotWritten(file: seedFile, reason: "the write before has not ended"))
+        let isQueued = seedIsQueued.withLock { isQueued in
+            defer { isQueued = true }
+            return isQueued
         }
+        if isQueued { return events(.seedNotWritten(file: seedFile, reason: "the write before has not ended")) }
         seedQueue.async(group: seedWriting) {
+            self.seedIsQueued.withLock { $0 = false }
             do throws(JWKSetSourceError) {
                 try KeySetFile.save(self.storage.withLock { $0.bytes }, to: seedFile)
             } catch {

@@ -53,12 +53,8 @@ IMPORT = re.compile(
 RE_EXPORTED = {("LimitedLogin", "LLJOSE"), ("LimitedLoginKeys", "LLJOSE"), ("LLHTTP/Sockets", "LLBytes"),
                ("LLStandIn", "LimitedLoginTesting")}
 
-# One file reads the system's clock and passes the time to the verdict, which reads no clock.
-EXCEPTIONS = {
-    # The C library splits a date.
-    ("LLHTTP/Grammar", "HTTPResponse.swift"): {"Glibc", "Musl"},
-    ("LimitedLogin", "NumericDate+Clock.swift"): {"FoundationEssentials", "Foundation"}
-}
+# The C library splits a date.
+EXCEPTIONS = {("LLHTTP/Grammar", "HTTPResponse.swift"): {"Glibc", "Musl"}}
 
 # The targets of the portable products and those that they need, and a header that they do not reach.
 PORTABLE, NOT_REACHED = {"LLBytes", "LLJOSE", "LimitedLogin", "LimitedLoginKeys", "LimitedLoginTesting", "CLLOpenSSL"}, "tls.h"

@@ -79,7 +79,7 @@ extension ServiceConfiguration {
         let others: [Conflicts] = [
             conflictsOfParts, conflictsOfTokens, conflictsOfValues, [isShared: (all.adminListen, all.listen, sharing)],
         ]
-        return lacking + others.joined()
+        return others.joined() + lacking
     }
 
     /// Callers need keys where tokens are issued, because a caller gets a token that others accept as a login.

@@ -54,6 +54,29 @@ struct SharedPlacesTests {
         #expect(Set(done.prefix(4)) == ["a0", "b0", "c0", "d0"], "\(done)")
     }
 
+    @Test("If a job's client has left, the job gives its place to the next one, of any caller, and does not run")
+    func leftClients() async {
+        let desk = await Desk()
+        let hasLeft = Locked(Set<Int>())
+        for index in 0..<6 {
+            let isTaken = desk.places.submit(
+                owner: .client(index % 2),
+                drop: { desk.log.withLock { $0.append("-\(index)") } },
+                isWanted: { !hasLeft.withLock { $0.contains(index) } },
+                { desk.log.withLock { $0.append("\(index)") } }
+            )
+            #expect(isTaken)
+        }
+        #expect(!desk.submit("full", by: 1))
+        hasLeft.withLock { $0 = [1, 3, 5, 2] }
+        for index in 0..<4 { #expect(desk.submit("new\(index)", by: 1)) }
+        #expect(Set(desk.log.withLock { $0 }) == ["-1", "-3", "-5", "-2"])
+        #expect(!desk.submit("full", by: 1))
+        desk.open()
+        await eventually("all are done") { desk.log.withLock { $0.count } == 10 }
+        #expect(Set(desk.log.withLock { $0.dropFirst(4) }) == ["0", "4", "new0", "new1", "new2", "new3"])
+    }
+
     @Test(
         "A flood of access tokens from one address or with one key refuses no token of others",
         arguments: [true, false]

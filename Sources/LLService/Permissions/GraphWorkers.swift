@@ -60,6 +60,8 @@ package final class GraphWorkers: Sendable {
         return try worker.wait(&exchange, bytes, until: until, late: late, busy: busy) { waiting in
             graph.unfinished.enter()
             let leave = { @Sendable [unfinished = graph.unfinished] in unfinished.leave() }
+            // A revocation is carried out even if the client has disconnected.
+            let isWanted = { @Sendable in !isQuestion || waiting.isAwaited }
             let finish = { @Sendable (outcome: Result<ReplayGuard.Writer, Rejection>) in
                 waiting.finish { _, exchange, _ throws(Rejection) in
                     let write = try outcome.get()
@@ -69,9 +71,7 @@ package final class GraphWorkers: Sendable {
                 }
                 leave()
             }
-            let isTaken = graph.permissions.submit {
-                // A revocation is carried out even if the client has disconnected.
-                guard !isQuestion || waiting.isAwaited else { return leave() }
+            let isTaken = graph.permissions.submit(drop: leave, isWanted: isWanted) {
                 let answer = CallTrace.$parent.withValue(trace) {
                     Result { () throws(GraphFailure) in try call(graph.client, deadline) }
                 }

@@ -27,7 +27,8 @@ enum AccessTokenEndpoint {
         let until = deadline + RevocationOrder.grace
         return try worker.wait(&exchange, bytes, until: until, late: late, busy: busy) { waiting in
             let drop = { @Sendable in waiting.finish { _, _, _ throws(Rejection) in throw busy } }
-            return graph.accessTokens.submit(owner: owner, drop: drop) {
+            let isWanted = { @Sendable in waiting.isAwaited }
+            return graph.accessTokens.submit(owner: owner, drop: drop, isWanted: isWanted) {
                 // Skip the call if the client has disconnected.
                 guard waiting.isAwaited else { return }
                 let outcome = CallTrace.$parent.withValue(trace) {

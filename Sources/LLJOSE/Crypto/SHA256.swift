@@ -27,8 +27,6 @@ package enum SHA256 {
 package struct SHA256Digest: Sendable {
     package var bytes: InlineArray<32, UInt8>
 
-    package init(bytes: InlineArray<32, UInt8>) { self.bytes = bytes }
-
     package var base64URL: String { Base64URL.encode(bytes.indices.map { bytes[$0] }) }
 
     /// 64 lower-case digits.

@@ -5,17 +5,15 @@ package struct MemoryStart: Hashable, Sendable {
     /// Entries issued at this time or later are known. Milliseconds since 1970. It lies ``ReplayLimits/clockMargin``
     /// after the moment at which the memory began, for clocks that differ.
     package let completeSince: UInt64
-    /// True if there was a memory before it. Without a known earlier memory, nonces from before are still refused,
-    /// because a nonce lives only minutes. Tokens from before are accepted: they live longer and come from another
-    /// service, and a first start must not refuse them.
+    /// True if there was a memory before it.
     package let isAfterLoss: Bool
 
     /// The date for a nonce that is issued now, so that the memory will know the nonce.
-    /// - Parameter now: milliseconds since 1970.
     func nonceDate(_ now: UInt64) -> UInt64 { max(now, completeSince) }
 
-    /// True if an earlier use of this entry would be known. Other services issue tokens and proofs, so only a known loss
-    /// of memory makes early ones count as used.
+    /// True if an earlier use of this entry would be known. Tokens and proofs come from other services, and tokens live
+    /// longer than a nonce's minutes: a first start must not refuse them, so only a known loss makes early ones count as
+    /// used.
     func knows(_ entry: ReplayEntry) -> Bool {
         entry.issuedAt >= completeSince || entry.kind != .nonce && !isAfterLoss
     }

@@ -3,18 +3,14 @@ internal import LLHTTP
 /// Remembers used nonces, tokens and proofs in this process's own memory, for a single replica.
 ///
 /// Nonces issued before its start are refused. Tokens issued before are accepted, because every start would otherwise
-/// log people out. When the store is full, nothing is accepted until entries expire. Its only lock is held for a look-up
-/// and an insertion, and only by requests that use the store.
+/// log people out. When the store is full, nothing is accepted until entries expire.
 package final class MemoryReplayStore: Sendable {
     package let capacity: Int
     package let revocations: Revocations
     private let observe: @Sendable (ReplayStoreEvent) -> Void
     private let state: Locked<UseMemory>
 
-    /// - Parameters:
-    ///   - now: milliseconds since 1970. Entries from before may have been used.
-    ///   - steady: milliseconds of the monotonic clock, here as below.
-    ///   - observe: called on the threads that use the store; it must not wait.
+    /// Times are those of ``UseMemory``. `observe` is called on the threads that use the store; it must not wait.
     package init(
         capacity: Int = ReplayLimits.defaultCapacity,
         now: UInt64,
@@ -108,11 +104,13 @@ struct UseMemory {
         _ steady: UInt64
     ) -> (verdict: ReplayVerdict, event: ReplayStoreEvent?) {
         forget(at: time(now, steady))
-        var doubtful: UInt64?
-        let verdict = question.verdict(of: question.entries.map { answer($0, now, &doubtful) })
-        if let doubtful, reportedAt.map({ steady - min($0, steady) >= ReplayLimits.reportPause }) ?? true {
+        let answers = question.entries.map { answer($0, now) }
+        let verdict = question.verdict(of: answers)
+        if let index = answers.firstIndex(of: .unavailable), let end = doubt(question.entries[index], now),
+            reportedAt.map({ steady - min($0, steady) >= ReplayLimits.reportPause }) ?? true
+        {
             reportedAt = steady
-            return (verdict, .clockSetBack(until: doubtful))
+            return (verdict, .clockSetBack(until: end))
         }
         guard verdict == .accepted else { return (verdict, nil) }
         let room = (question.has(.proof) ? Self.roomForProofs(capacity) : capacity) - question.entries.count
@@ -135,14 +133,12 @@ struct UseMemory {
         return (.accepted, nil)
     }
 
-    private func answer(_ entry: ReplayEntry, _ now: UInt64, _ doubtful: inout UInt64?) -> ReplayAnswer {
+    private func answer(_ entry: ReplayEntry, _ now: UInt64) -> ReplayAnswer {
         if known.contains(entry.key) { return .seen }
         if !start.knows(entry) { return .olderThanStore }
-        guard let end = doubt(entry, now) else { return .first }
-        // The entry is too old by this clock as well.
-        if entry.keepUntil <= now { return .olderThanStore }
-        doubtful = end
-        return .unavailable
+        if doubt(entry, now) == nil { return .first }
+        // The entry may be too old by this clock as well.
+        return entry.keepUntil <= now ? .olderThanStore : .unavailable
     }
 
     /// The time until which an earlier use of an entry cannot be excluded, because the clock was ahead and is set back;

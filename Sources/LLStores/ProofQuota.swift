@@ -17,7 +17,7 @@ struct ProofQuota: Sendable {
 
     /// The most proofs of a key and of a person.
     private let limits: [Int]
-    private var tallies: [ReplayKey: [UInt64: Int]] = [:]
+    private(set) var tallies: [ReplayKey: [UInt64: Int]] = [:]
 
     /// - Parameter room: the places for proofs. A key takes at most an eighth of them, and a person a quarter.
     init(room: Int = .max) {
@@ -57,6 +57,4 @@ struct ProofQuota: Sendable {
         let middle = totals.values.sorted()[totals.count / 2]
         tallies = tallies.filter { totals[$0.key] ?? 0 > middle }
     }
-
-    var ownerCount: Int { tallies.count }
 }

@@ -5,6 +5,7 @@ final class RedisChannel {
     let node: RedisNode
     private let stream: ClientStream
     private let signal: WakeSignal
+    private let configuration: RedisReplayStore.Configuration
     private var reader: RESPReader
     private var output: [UInt8] = []
     private var sent = 0
@@ -19,12 +20,11 @@ final class RedisChannel {
         _ stream: ClientStream,
         _ signal: WakeSignal,
         _ node: RedisNode,
-        isInCluster: Bool = false,
-        isSecure: Bool = false
+        _ configuration: RedisReplayStore.Configuration
     ) {
-        (self.stream, self.signal, self.node) = (stream, signal, node)
-        reader = RESPReader(from: isInCluster ? node : nil)
-        mayExpectTLS = !isSecure
+        (self.stream, self.signal, self.node, self.configuration) = (stream, signal, node, configuration)
+        reader = RESPReader(from: configuration.url.kind == .cluster ? node : nil)
+        mayExpectTLS = configuration.tls == nil
     }
 
     func command(_ words: [[UInt8]]) { RESPCommand.append(words, to: &output) }
@@ -94,10 +94,7 @@ final class RedisChannel {
     }
 
     /// Sends the credentials and chooses the database.
-    func introduce(
-        _ configuration: RedisReplayStore.Configuration,
-        until deadline: MonotonicInstant
-    ) throws(RedisFailure) {
+    func introduce(until deadline: MonotonicInstant) throws(RedisFailure) {
         if let password = configuration.password {
             let user = configuration.url.user
             let words = [Array("AUTH".utf8)] + (user.isEmpty ? [] : [user]) + [password]

@@ -17,7 +17,7 @@ struct RedisConnector {
         let configuration = store.configuration
         self.store = store
         limits = configuration.limits
-        finder = RedisFinder(configuration, store.names, store.signal)
+        finder = RedisFinder(configuration, store.signal)
         memory = RedisMemory(configuration.url.kind, limits)
         exchanges = RedisRevocations(store.revocations, limits: limits, keys: memory.keys)
         pause = GrowingPause(limits)
@@ -69,7 +69,6 @@ struct RedisConnector {
         }
         if let failure {
             note(failure, at: session.node)
-            // Revocations that waited during the failure are answered now and written later.
             store.revocations.setLink(.connecting)
             // A session that worked may work again at once, for instance after a restart, a broken connection or
             // emptied data. A server that opens well and then fails each time gets only one attempt without a pause.

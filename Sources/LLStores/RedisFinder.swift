@@ -16,13 +16,12 @@ final class RedisFinder {
     typealias Found = (channel: RedisChannel, handedOverBy: String?)
 
     private let configuration: RedisReplayStore.Configuration
-    private let names: NameResolver
+    private let names = NameResolver()
     private let signal: WakeSignal
     private var places: RedisPlaces
 
-    init(_ configuration: RedisReplayStore.Configuration, _ names: NameResolver, _ signal: WakeSignal) {
+    init(_ configuration: RedisReplayStore.Configuration, _ signal: WakeSignal) {
         self.configuration = configuration
-        self.names = names
         self.signal = signal
         places = RedisPlaces(order: configuration.url.places)
     }
@@ -68,7 +67,7 @@ final class RedisFinder {
         until deadline: MonotonicInstant
     ) throws(RedisFailure) -> RedisChannel {
         let channel = try open(node, through: start, until: deadline)
-        try channel.introduce(configuration, until: deadline)
+        try channel.introduce(until: deadline)
         return channel
     }
 
@@ -86,14 +85,7 @@ final class RedisFinder {
             if let context = configuration.tls {
                 try stream.secure(context, hostName: node.certificateName(through: start), until: deadline)
             }
-            let isSecure = configuration.tls != nil
-            return RedisChannel(
-                stream,
-                signal,
-                node,
-                isInCluster: configuration.url.kind == .cluster,
-                isSecure: isSecure
-            )
+            return RedisChannel(stream, signal, node, configuration)
         } catch {
             throw RedisFailure(error, at: configuration.url.kind == .single ? nil : node)
         }

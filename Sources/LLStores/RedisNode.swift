@@ -93,10 +93,7 @@ extension RedisReply {
 
     /// The owner of the keys and all nodes, the owner first, in an answer to CLUSTER SLOTS: ranges of slots, each with its
     /// primary and its replicas. At most 512 nodes are kept: half of the greatest cluster by its own documentation.
-    func clusterMap(
-        toldBy teller: RedisNode,
-        slot: Int64 = RedisKeys.clusterSlot
-    ) throws(RedisFailure) -> (owner: RedisNode?, nodes: [RedisNode]) {
+    func clusterMap(toldBy teller: RedisNode) throws(RedisFailure) -> (owner: RedisNode?, nodes: [RedisNode]) {
         guard let ranges = elements else { throw .malformedAnswer }
         var owner: RedisNode?
         var nodes: [RedisNode] = []
@@ -107,7 +104,7 @@ extension RedisReply {
                 guard let words = part.elements, words.count >= 2 else { throw .malformedAnswer }
                 guard let node = RedisNode(words[0], words[1], toldBy: teller) else { continue }
                 nodes.append(node)
-                if index == 0, (first...max(first, last)).contains(slot) { owner = node }
+                if index == 0, (first...max(first, last)).contains(RedisKeys.clusterSlot) { owner = node }
             }
         }
         var seen: Set<RedisNode> = []

@@ -34,7 +34,6 @@ package final class RedisReplayStore: Sendable {
     }
 
     let configuration: Configuration
-    let names = NameResolver()
     let signal: WakeSignal
     let observe: @Sendable (ReplayStoreEvent) -> Void
     let state = Locked(State())

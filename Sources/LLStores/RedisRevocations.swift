@@ -28,7 +28,7 @@ struct RedisRevocations {
         var serverTime: UInt64 = 0
     }
 
-    private enum Turn: CaseIterable { case write, readNew, readAll, writeBack, remove }
+    private enum Turn: CaseIterable { case write, readNew, readAll, remove }
 
     /// The position in the sorted set of the next page, and the beginning of the whole reading.
     struct Page {
@@ -121,7 +121,9 @@ struct RedisRevocations {
         switch turn {
         case .write:
             let waiting = revocations.takeWaiting(atMost: Self.pageCount)
-            return write(waiting.map(\.revocation), waiting, now)
+            // What Redis lacks is known only after the whole set was read, as is what to remove.
+            let lacking = reading == nil ? revocations.lacking(atMost: Self.pageCount - waiting.count) : []
+            return write(waiting.map(\.revocation) + lacking, waiting, now)
         case .readNew:
             if news == nil, now >= nextNews {
                 let overlap = limits.revocationOverlap.wholeNanoseconds / 1_000
@@ -142,9 +144,6 @@ struct RedisRevocations {
             var exchange = read(page)
             exchange.commands.insert(command("ZREMRANGEBYSCORE", ["-inf", "(\(oldest)"]), at: 0)
             return exchange
-        // The entries to write back and the members to remove are known only after the whole set was read.
-        case .writeBack:
-            return reading == nil ? write(revocations.lacking(atMost: Self.pageCount), [], now) : nil
         case .remove:
             guard reading == nil, !revocations.hasWork else { return nil }
             // Newer revocations of the same logins replaced these members, and are in Redis now.

@@ -54,10 +54,8 @@ final class RedisSession {
     /// The answers to the commands about revocations, once all have arrived.
     private var finished: [RedisReply]?
 
-    /// Checks the server, and agrees with the other replicas on the start of its memory.
-    /// - Parameters:
-    ///   - found: a connection over which the credentials were sent.
-    ///   - memory: this replica's knowledge from before; it is kept if the exchange fails.
+    /// Checks the server, and agrees with the other replicas on the start of its memory. What `memory` learns is kept
+    /// even if the exchange fails.
     init(
         over found: RedisFinder.Found,
         _ memory: inout RedisMemory,

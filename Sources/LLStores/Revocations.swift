@@ -1,3 +1,4 @@
+internal import LLBytes
 package import LLHTTP
 internal import Synchronization
 
@@ -47,8 +48,6 @@ package final class Revocations: Sendable {
         var ahead: Set<Revocation> = []
         /// The time of the last report that revocations were dated ahead.
         var reportedAt: MonotonicInstant?
-        /// The last time at which all revocations in Redis were known here; nil for never.
-        var readAt: MonotonicInstant?
     }
 
     package let capacity: Int
@@ -56,9 +55,10 @@ package final class Revocations: Sendable {
     /// service. Several replicas may fill the last places at once.
     var sharedCapacity: Int { capacity + Self.waitingLimit }
     private let state = Locked(State())
-    /// The number of entries, and whether the copy was complete once: no verdict takes the lock while no login is revoked.
+    /// The number of entries: no verdict takes the lock while no login is revoked.
     private let filled = Atomic<Int>(0)
-    private let wasRead = Atomic<Bool>(false)
+    /// The last time at which all revocations in Redis were known here, in nanoseconds; 0 for never.
+    private let readAt = Atomic<UInt64>(0)
     private let clock: @Sendable () -> Int64
     private let observe: @Sendable (ReplayStoreEvent) -> Void
     /// The greatest lead of a revocation from Redis over the clock, in whole seconds.
@@ -142,11 +142,13 @@ package final class Revocations: Sendable {
 
     /// The time since all revocations in Redis were known here; zero without Redis, nil if they never were.
     package func age(at now: MonotonicInstant) -> Duration? {
-        wake == nil ? .zero : state.withLock { $0.readAt }.map { now.duration(since: $0) }
+        guard wake != nil else { return .zero }
+        let readAt = MonotonicInstant(nanoseconds: readAt.load(ordering: .acquiring))
+        return isKnown ? now.duration(since: readAt) : nil
     }
 
     /// True if the copy was complete once. Before that, the state of a login is unknown.
-    package var isKnown: Bool { wake == nil || wasRead.load(ordering: .acquiring) }
+    package var isKnown: Bool { wake == nil || readAt.load(ordering: .acquiring) > 0 }
 
     /// The latest revocation of a login; nil if there is none.
     /// - Parameter app, user: the token's `aud` and `sub` with escapes decoded.
@@ -204,9 +206,7 @@ extension Revocations {
     func didRead(at moment: MonotonicInstant, isWhole: Bool = false) {
         state.withLock { state in
             if isWhole { state.hasUnwritten = true }
-            guard !state.hasOverflown else { return }
-            state.readAt = moment
-            wasRead.store(true, ordering: .releasing)
+            if !state.hasOverflown { readAt.store(moment.nanoseconds, ordering: .releasing) }
         }
     }
 
@@ -299,5 +299,83 @@ extension Revocations {
                 state.table[old.login].map { $0.mark == state.mark && $0.rank > old.rank } ?? false
             }
         }
+    }
+}
+
+extension ReplayKey {
+    /// The first bit of a hash.
+    fileprivate static let hashMark: UInt64 = 1 << 63
+
+    /// The name of a login among the revocations: the numbers of the person and the app, or a hash of 127 bits if one of
+    /// the ids is no number. Nil if OpenSSL fails.
+    init?(app: Span<UInt8>, user: Span<UInt8>) {
+        if let userNumber = DecimalNumber.parse(user, user.indices), userNumber > 0,
+            let appNumber = DecimalNumber.parse(app, app.indices), appNumber > 0
+        {
+            self.init(high: UInt64(userNumber), low: UInt64(appNumber))
+        } else {
+            guard let hash = ReplayKey(.login, scope: app, user) else { return nil }
+            self.init(high: hash.high | Self.hashMark, low: hash.low)
+        }
+    }
+}
+
+/// The cause of a revocation. It matters for access tokens for which Graph does not report the time of issue.
+package enum RevocationKind: Int64, Sendable {
+    /// Facebook's own callback reported it. From then on Graph calls no earlier token valid.
+    case callback = 0
+    /// An operator or backend ordered it here. Graph may still call earlier tokens valid.
+    case order = 1
+}
+
+/// A revocation: every token of the login that was issued in this second or before is refused.
+package struct Revocation: Hashable, Sendable {
+    let login: ReplayKey
+    /// Whole seconds since 1970.
+    package var moment: Int64
+    package var kind = RevocationKind.order
+
+    /// The order among the revocations of one login. A later one wins; within one second `order` wins over `callback`.
+    var rank: Int64 { moment << 1 | kind.rawValue }
+}
+
+extension Revocation {
+    init(_ login: ReplayKey, rank: Int64) {
+        self.init(login: login, moment: rank >> 1, kind: rank & 1 == RevocationKind.order.rawValue ? .order : .callback)
+    }
+}
+
+/// The form of a revocation in Redis: `app:user:moment` in decimal, or with `#` and 32 hexadecimal digits for the
+/// login. A revocation from a callback ends with `:c`.
+extension Revocation {
+    private static let hashSign = UInt8(ascii: "#")
+    private static let colon = UInt8(ascii: ":")
+
+    var member: [UInt8] {
+        let end = kind == .callback ? ":\(moment):c" : ":\(moment)"
+        guard login.high & ReplayKey.hashMark != 0 else { return Array("\(login.low):\(login.high)\(end)".utf8) }
+        return [Self.hashSign] + login.hexadecimal + Array(end.utf8)
+    }
+
+    /// The revocation of a member; nil for bytes that ``member`` would not have written.
+    init?(member: [UInt8]) {
+        var parts = member.split(separator: Self.colon, omittingEmptySubsequences: false)
+        if parts.last == [UInt8(ascii: "c")] {
+            kind = .callback
+            parts.removeLast()
+        }
+        guard let last = parts.last, let moment = DecimalNumber.parse(last) else { return nil }
+        if member.first == Self.hashSign {
+            guard parts.count == 2, parts[0].count == 33, let bytes = Hexadecimal.decode(parts[0].dropFirst())
+            else { return nil }
+            login = ReplayKey(bytes.span)
+            guard login.high & ReplayKey.hashMark != 0 else { return nil }
+        } else {
+            guard parts.count == 3, let app = DecimalNumber.parse(parts[0]), let user = DecimalNumber.parse(parts[1]),
+                app > 0, user > 0
+            else { return nil }
+            login = ReplayKey(high: UInt64(user), low: UInt64(app))
+        }
+        self.moment = Int64(moment)
     }
 }

@@ -226,6 +226,20 @@ struct MemoryJudgementTests {
         }
     }
 
+    @Test("Entries from before the memory are known if they are tokens or proofs and no loss is known; no nonce is")
+    func knowledge() {
+        let (before, since) = (UInt64(999), UInt64(1_000))
+        for (kind, issuedAt, known, afterLoss) in [
+            (.nonce, since, true, true), (.token, since, true, true), (.proof, since, true, true),
+            (.nonce, before, false, false), (.token, before, true, false), (.proof, before, true, false),
+        ] as [(ReplayKey.Kind, UInt64, Bool, Bool)] {
+            let key = ReplayKey(high: 1, low: 2)
+            let entry = ReplayEntry(kind: kind, key: key, issuedAt: issuedAt, keepUntil: .max)
+            #expect(Self.start(since).knows(entry) == known)
+            #expect(Self.start(since, isAfterLoss: true).knows(entry) == afterLoss)
+        }
+    }
+
     @Test("A start is read from its key, and other texts are not")
     func texts() {
         for start in [Self.start(0), Self.start(1_700_000_000_000, isAfterLoss: true)] {

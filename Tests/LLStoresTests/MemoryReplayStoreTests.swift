@@ -39,19 +39,12 @@ struct MemoryReplayStoreTests {
     @Test("A question about two entries is accepted or refused as a whole: a refusal uses up nothing")
     func both() {
         let store = MemoryReplayStore(now: Self.start, steady: Self.start)
-        #expect(
-            store.remember(ReplayLookup([Self.entry(.nonce, 1), Self.entry(.token, 2)]), at: Self.now) == .accepted
-        )
-        #expect(
-            store.remember(ReplayLookup([Self.entry(.nonce, 3), Self.entry(.token, 2)]), at: Self.now)
-                == .tokenReplayed
-        )
-        #expect(
-            store.remember(ReplayLookup([Self.entry(.nonce, 1), Self.entry(.token, 4)]), at: Self.now) == .nonceUsed
-        )
-        #expect(
-            store.remember(ReplayLookup([Self.entry(.nonce, 3), Self.entry(.token, 4)]), at: Self.now) == .accepted
-        )
+        for (nonce, token, verdict) in [
+            (1, 2, .accepted), (3, 2, .tokenReplayed), (1, 4, .nonceUsed), (3, 4, .accepted),
+        ] as [(UInt64, UInt64, ReplayVerdict)] {
+            let question = ReplayLookup([Self.entry(.nonce, nonce), Self.entry(.token, token)])
+            #expect(store.remember(question, at: Self.now) == verdict)
+        }
     }
 
     @Test("Proofs, which any client can make, leave a quarter of the places to others; each is accepted once")
@@ -113,24 +106,6 @@ struct MemoryReplayStoreTests {
         let token = Self.entry(.token, 5, issuedAt: Self.start)
         #expect(store.remember(ReplayLookup([token]), at: Self.now) == .accepted)
         #expect(store.remember(ReplayLookup([token]), at: Self.now) == .tokenReplayed)
-    }
-
-    @Test("A key has an eighth of the places for proofs; a repeated proof takes no place")
-    func quota() {
-        let store = MemoryReplayStore(capacity: 800, now: Self.start, steady: Self.start)
-        func proof(_ number: UInt64, of owner: UInt64) -> ReplayVerdict {
-            var entry = Self.entry(.proof, number)
-            entry.owners = [ReplayKey(high: owner, low: 1)]
-            return store.remember(ReplayLookup([entry]), at: Self.now)
-        }
-        for number: UInt64 in 0..<75 {
-            #expect(proof(number, of: 1) == .accepted)
-            #expect(proof(0, of: 1) == .proofReplayed)
-        }
-        let refused = proof(1_000, of: 1)
-        #expect(refused.answer == .tooMany && refused.retryAfterSeconds.map { $0 > 0 && $0 < 700 } == true)
-        #expect(proof(2_000, of: 2) == .accepted)
-        #expect(store.count(at: Self.now) == 76)
     }
 
     @Test("Many threads use the same nonce: exactly one is accepted, a hundred times in a row")

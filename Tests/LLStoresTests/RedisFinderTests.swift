@@ -6,13 +6,10 @@ import Testing
 
 @Suite("The search for the server with the keys")
 struct RedisFinderTests {
-    private static func finder(_ url: String, authorities: String? = nil) throws -> RedisFinder {
+    private static func finder(_ url: String) throws -> RedisFinder {
         var configuration = RedisReplayStore.Configuration(url: try ReplayStoreURL(parsing: url))
         configuration.limits = .patient
-        configuration.tls = try authorities.map {
-            try TLSContext(clientTrusting: .authorities(file: $0), speaksHTTP: false)
-        }
-        return RedisFinder(configuration, NameResolver(), WakeSignal())
+        return RedisFinder(configuration, WakeSignal())
     }
 
     private static var end: MonotonicInstant { MonotonicClock.now() + patienceOfTests }
@@ -85,6 +82,16 @@ struct RedisFinderTests {
         #expect(try finder.find(after: nil, until: Self.end).channel.node.port == nodes[0].port)
     }
 
+    @Test("A search ends after six steps from each of its places if every node names another")
+    func circle() throws {
+        let nodes = try (0..<3).map { _ in try ScriptedRedis() }
+        defer { for server in nodes { server.stop() } }
+        for index in 0..<3 { nodes[index].setScript(Self.node(nodes[(index + 1) % 3].port)) }
+        let finder = try Self.finder("redis+cluster://\(Self.places(nodes))")
+        #expect(throws: RedisFailure.clusterDisagrees) { try finder.find(after: nil, until: Self.end) }
+        #expect(nodes.map(\.connectionCount) == [6, 6, 6])
+    }
+
     @Test("Only an answer of the last owner itself proves that it handed the keys over")
     func proof() throws {
         let nodes = try (0..<3).map { _ in try ScriptedRedis() }
@@ -106,34 +113,5 @@ struct RedisFinderTests {
         // The last owner names a node that names another node.
         owner.setScript(Self.node(nodes[1].port))
         #expect(try finder.find(after: last, until: Self.end).handedOverBy == nil)
-    }
-
-    @Test(
-        "A node named by address needs a certificate for the sentinel's name, or for itself if that has none",
-        arguments: [
-            ("localhost", "localhost", true), ("localhost", "::1", false), ("127.0.0.1", "::1", true),
-            ("127.0.0.1", "127.0.0.1", false), ("127.0.0.1", "localhost", false),
-        ]
-    )
-    func names(place: String, name: String, isGood: Bool) throws {
-        let certificates = try TestCertificates.shared.get()
-        let identities = [
-            "localhost": certificates.onlyLocalhost, "::1": certificates.onlyIPv6, "127.0.0.1": certificates.onlyIPv4,
-        ]
-        let primary = try ScriptedRedis(ipv6: true, identity: identities[name])
-        let sentinel = try ScriptedRedis(
-            identity: identities[place],
-            script: Self.sentinel("::1", primary.port, epoch: 1)
-        )
-        defer { for server in [primary, sentinel] { server.stop() } }
-        let url = "rediss+sentinel://\(place):\(sentinel.port)/main"
-        let finder = try Self.finder(url, authorities: certificates.authorityFile)
-        do throws(RedisFailure) {
-            #expect(try finder.find(after: nil, until: Self.end).channel.node.port == primary.port)
-            #expect(isGood)
-        } catch {
-            #expect(!isGood, "\(error)")
-            #expect(error.description.hasPrefix("[::1]:\(primary.port): "), "\(error)")
-        }
     }
 }

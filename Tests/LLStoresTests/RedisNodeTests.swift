@@ -65,7 +65,6 @@ struct RedisNodeTests {
         let map = try reply.clusterMap(toldBy: Self.teller)
         #expect(map.owner == RedisNode(host: "10.0.0.9", port: 7_002))
         #expect(map.nodes.map(\.description) == ["10.0.0.9:7002", "a:7000", "b:7001", "10.0.0.9:7003"])
-        #expect(try reply.clusterMap(toldBy: Self.teller, slot: 0).owner == RedisNode(host: "a", port: 7_000))
         #expect(try RedisReply.array([]).clusterMap(toldBy: Self.teller).owner == nil)
     }
 
@@ -103,6 +102,18 @@ struct RedisNodeTests {
         for (reply, failure) in failures {
             #expect(throws: failure) { _ = try reply.primary(toldBy: Self.teller) }
         }
+    }
+
+    @Test(
+        "A node named by address needs a certificate for the sentinel's name, or for itself if that has none",
+        arguments: [
+            ("::1", "localhost", "localhost"), ("::1", "s.example", "s.example"), ("::1", "127.0.0.1", "::1"),
+            ("::1", nil, "::1"), ("n.example", "localhost", "n.example"),
+        ] as [(String, String?, String)]
+    )
+    func certificateNames(host: String, start: String?, name: String) {
+        let start = start.map { RedisNode(host: $0, port: 1) }
+        #expect(RedisNode(host: host, port: 2).certificateName(through: start) == name)
     }
 
     @Test("The slot of the keys is the slot of their hash tag")

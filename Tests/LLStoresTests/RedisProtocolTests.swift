@@ -108,9 +108,10 @@ struct RedisProtocolTests {
         #expect(String(decoding: output, as: UTF8.self) == "*2\r\n$3\r\nGET\r\n$2\r\nä\r\n")
     }
 
+    private static let noEviction = "maxmemory:0\r\nmaxmemory_policy:noeviction"
     private static let info = """
         # Server\r\nredis_version:7.0.15\r\nredis_mode:standalone\r\nrun_id:0123456789abcdef0123456789abcdef01234567\r\n\
-        # Memory\r\nmaxmemory:0\r\nmaxmemory_policy:noeviction\r\n# Persistence\r\nloading:0\r\naof_enabled:1\r\n\
+        # Memory\r\n\(noEviction)\r\n# Persistence\r\nloading:0\r\naof_enabled:1\r\n\
         # Replication\r\nrole:master\r\nsecond_repl_offset:-1\r\n
         """
 
@@ -122,19 +123,10 @@ struct RedisProtocolTests {
             ("role:master", "role:slave", .readOnly), ("loading:0", "loading:1", .loading),
             ("run_id:0", "run_id:g", .malformedAnswer), ("run_id:", "x:", .anonymous),
             ("second_repl_offset:-1", "second_repl_offset:5", .malformedAnswer),
-            (
-                "maxmemory:0\r\nmaxmemory_policy:noeviction", "maxmemory:9\r\nmaxmemory_policy:allkeys-lru",
-                .evicting(policy: "allkeys-lru")
-            ),
-            (
-                "maxmemory:0\r\nmaxmemory_policy:noeviction", "maxmemory:9\r\nmaxmemory_policy:volatile-ttl",
-                .evicting(policy: "volatile-ttl")
-            ),
-            (
-                "maxmemory:0\r\nmaxmemory_policy:noeviction", "maxmemory:9\r\nmaxmemory_policy:\u{1B}[31m",
-                .evicting(policy: "unknown")
-            ),
-            ("maxmemory:0\r\nmaxmemory_policy:noeviction", "x:1", .evicting(policy: "unknown")),
+            (noEviction, "maxmemory:9\r\nmaxmemory_policy:allkeys-lru", .evicting(policy: "allkeys-lru")),
+            (noEviction, "maxmemory:9\r\nmaxmemory_policy:volatile-ttl", .evicting(policy: "volatile-ttl")),
+            (noEviction, "maxmemory:9\r\nmaxmemory_policy:\u{1B}[31m", .evicting(policy: "unknown")),
+            (noEviction, "x:1", .evicting(policy: "unknown")),
         ]
     )
     func servers(part: String, other: String, failure: RedisFailure) throws {

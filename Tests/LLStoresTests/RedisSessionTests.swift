@@ -15,7 +15,8 @@ struct RedisSessionTests {
         adjust(&limits)
         let end = MonotonicClock.now() + patienceOfTests
         let stream = try ClientStream.open("127.0.0.1", port: server.port, names: NameResolver(), until: end)
-        let channel = RedisChannel(stream, signal, RedisNode(host: "127.0.0.1", port: server.port))
+        let url = try ReplayStoreURL(parsing: "redis://127.0.0.1:\(server.port)")
+        let channel = RedisChannel(stream, signal, url.places[0], RedisReplayStore.Configuration(url: url))
         var memory = RedisMemory(.single, limits)
         let session = try RedisSession(over: (channel, handedOverBy: nil), &memory, limits: limits, until: end)
         return (session, stream, signal)

@@ -66,21 +66,15 @@ struct RevocationsTests {
     @Test("Only a newer moment replaces an older one, and a moment ahead is cut to the greatest skew")
     func order() {
         let revocations = Revocations(clock: { Self.now })
-        #expect(Self.revoke(revocations, "1", at: Self.now - 100) == true)
-        #expect(!Self.isRevoked(revocations, "1", issuedAt: Self.now - 99))
-        #expect(Self.revoke(revocations, "1", at: Self.now - 50) == true)
-        #expect(Self.revoke(revocations, "1", at: Self.now - 100) == true)
-        #expect(Self.isRevoked(revocations, "1", issuedAt: Self.now - 50))
-        #expect(!Self.isRevoked(revocations, "1", issuedAt: Self.now - 49))
-        #expect(Self.revoke(revocations, "1", at: Self.now + 50) == true)
-        #expect(Self.isRevoked(revocations, "1", issuedAt: Self.now + 50))
-        #expect(!Self.isRevoked(revocations, "1", issuedAt: Self.now + 51))
-        #expect(Self.revoke(revocations, "1", at: .max) == true)
-        #expect(Self.isRevoked(revocations, "1", issuedAt: Self.now + 300))
-        #expect(!Self.isRevoked(revocations, "1", issuedAt: Self.now + 301))
-        #expect(Self.revoke(revocations, "2", at: .min) == true)
-        #expect(Self.isRevoked(revocations, "2", issuedAt: 0))
-        #expect(!Self.isRevoked(revocations, "2", issuedAt: 1))
+        let now = Self.now
+        for (user, moment, last) in [
+            ("1", now - 100, now - 100), ("1", now - 50, now - 50), ("1", now - 100, now - 50),
+            ("1", now + 50, now + 50), ("1", .max, now + 300), ("2", .min, 0),
+        ] as [(String, Int64, Int64)] {
+            #expect(Self.revoke(revocations, user, at: moment) == true)
+            #expect(Self.isRevoked(revocations, user, issuedAt: last))
+            #expect(!Self.isRevoked(revocations, user, issuedAt: last + 1))
+        }
     }
 
     private static let histories: [(all: [(Int64, RevocationKind)], moment: Int64, kind: RevocationKind)] = [

@@ -58,15 +58,6 @@ final class StoreUnderTest: Sendable {
         return store
     }
 
-    /// A store that sends only questions from now on.
-    static func quiet(at port: UInt16) throws -> StoreUnderTest {
-        let store = try StoreUnderTest("redis://127.0.0.1:\(port)") { $0.revocationPause = .seconds(600) }
-        #expect(store.wait { $0.store.revocations.isKnown })
-        // A last look for revocations follows the first reading. It is answered before the second question.
-        for number: UInt64 in [1_000, 1_001] { #expect(store.use(number) == .accepted) }
-        return store
-    }
-
     /// The reported changes between up and down.
     var changes: [ReplayStoreEvent] {
         log.withLock { $0 }.filter { if case .answered = $0 { false } else { true } }
@@ -87,14 +78,6 @@ final class StoreUnderTest: Sendable {
 
     func waitUntilUp() -> Bool { wait { $0.store.isUp } }
 
-    /// Kills the server, starts it again and waits until the store is up.
-    func outlive(_ server: RedisServer, sourceLocation: SourceLocation = #_sourceLocation) throws {
-        server.kill()
-        #expect(wait { !$0.store.isUp }, sourceLocation: sourceLocation)
-        try server.start()
-        #expect(waitUntilUp(), sourceLocation: sourceLocation)
-    }
-
     /// Asks a question and waits for the answer. Returns also the time it took.
     func ask(_ question: ReplayLookup) -> (verdict: ReplayVerdict, took: Duration) {
         let answer = Locked<ReplayVerdict?>(nil)
@@ -111,11 +94,6 @@ final class StoreUnderTest: Sendable {
     /// Uses the nonce of this number. It was issued at `issuedAt`, or by default late enough for the memory.
     func use(_ number: UInt64, issuedAt: UInt64? = nil) -> ReplayVerdict {
         ask(Self.question(number, issuedAt: issuedAt)).verdict
-    }
-
-    /// The same for a token.
-    func useToken(_ number: UInt64, issuedAt: UInt64) -> ReplayVerdict {
-        ask(ReplayLookup([Self.entry(.token, number, issuedAt: issuedAt)])).verdict
     }
 
     /// A question about a nonce, issued by default late enough for any memory that begins during a test.
@@ -154,7 +132,6 @@ extension ReplayVerdict {
     static let nonceUsed = ReplayVerdict(answer: .seen, kind: .nonce)
     static let nonceBeyondMemory = ReplayVerdict(answer: .olderThanStore, kind: .nonce)
     static let tokenReplayed = ReplayVerdict(answer: .seen, kind: .token)
-    static let tokenBeyondMemory = ReplayVerdict(answer: .olderThanStore, kind: .token)
     static let proofReplayed = ReplayVerdict(answer: .seen, kind: .proof)
 }
 

@@ -12,24 +12,16 @@ package final class ScriptedRedis: Sendable {
 
     package var port: UInt16 { listener.port }
     private let listener: ScriptedListener
-    private let context: TLSContext?
     private let storage: Locked<Storage>
 
-    /// Listens at once on a free port of 127.0.0.1 (or ::1).
-    package init(
-        ipv6: Bool = false,
-        identity: TestCertificates.Identity? = nil,
-        script: @escaping Script = { _ in nil }
-    ) throws {
-        listener = try ScriptedListener(ipv6: ipv6)
-        context = try identity?.serverContext()
+    /// Listens at once on a free port of 127.0.0.1.
+    package init(script: @escaping Script = { _ in nil }) throws {
+        listener = try ScriptedListener()
         storage = Locked(Storage(script: script))
         listener.serve { self.serve($0) }
     }
 
     package var connectionCount: Int { listener.connectionCount }
-
-    package func value(of key: String) -> String? { storage.withLock { $0.keys[key] } }
 
     /// Uses another script for later commands.
     package func setScript(_ script: @escaping Script) { storage.withLock { $0.script = script } }
@@ -60,7 +52,6 @@ package final class ScriptedRedis: Sendable {
 
     private func serve(_ peer: ScriptedPeer) {
         do {
-            if let context { try peer.startTLS(context) }
             while true {
                 let words = try Self.command(peer)
                 let script = storage.withLock { $0.script }

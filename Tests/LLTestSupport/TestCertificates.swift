@@ -40,10 +40,6 @@ package struct TestCertificates: Sendable {
     package let selfSigned: Identity
     /// The right name, but only in the subject's common name. Clients must not look there (RFC 9525, 2).
     package let commonNameOnly: Identity
-    /// One name each: a host name or an address.
-    package let onlyLocalhost: Identity
-    package let onlyIPv4: Identity
-    package let onlyIPv6: Identity
     /// The right names, issued by the other authority.
     package let untrusted: Identity
 
@@ -78,9 +74,6 @@ package struct TestCertificates: Sendable {
         otherAuthorityFile = try write(other, "other-authority").certificateFile
         good = try leaf("good", issuer: authority)
         wrongName = try leaf("wrong-name", names: "DNS:elsewhere.example", issuer: authority)
-        onlyLocalhost = try leaf("only-localhost", names: "DNS:localhost", issuer: authority)
-        onlyIPv4 = try leaf("only-ipv4", names: "IP:127.0.0.1", issuer: authority)
-        onlyIPv6 = try leaf("only-ipv6", names: "IP:::1", issuer: authority)
         expired = try leaf("expired", days: -30 ... -1, issuer: authority)
         notYetValid = try leaf("not-yet-valid", days: 10...30, issuer: authority)
         selfSigned = try leaf("self-signed", issuer: nil)

@@ -1,11 +1,9 @@
 internal import LLBytes
 internal import LLJOSE
 
-/// The positions of an accepted token's claims in its payload, and its facts without a position: 96 bytes for any
-/// token.
-/// It has the decoded content of one token and no verdict on it: ``TokenVerifier/accept(_:of:_:_:now:workspace:)`` judges
-/// that again each time. Checks with a result that depends on the bytes alone are not repeated: header and payload are
-/// strict, every claim has its type, `sub` is short and `jti` exists.
+/// The positions of an accepted token's claims in its payload, and its facts without a position: 96 bytes for any token.
+/// ``TokenVerifier/accept(_:of:_:_:now:workspace:)`` judges them again each time, except for what depends on the bytes
+/// alone: header and payload are strict, every claim has its type, `sub` is short and `jti` exists.
 package struct CachedClaims: Sendable {
     private let issuedAt: NumericDate
     private let expiresAt: NumericDate
@@ -26,8 +24,7 @@ package struct CachedClaims: Sendable {
         for index in texts.indices { texts[index] = claims.texts[index] }
     }
 
-    /// Decodes the wanted texts into `buffer`, and those that are judged. Nil if the token is not the one that this was
-    /// read from.
+    /// Decodes the wanted texts into `buffer`, and those that are judged; nil for another token than the one that was read.
     fileprivate func claims(_ wanted: ClaimSet, of token: Span<UInt8>, into buffer: inout [UInt8]) -> VerifiedClaims? {
         guard let payload = payload.range, payload.upperBound <= token.count else { return nil }
         buffer.removeAll(keepingCapacity: true)
@@ -60,9 +57,8 @@ package struct ClaimSet: OptionSet, Sendable {
 }
 
 extension TokenVerifier {
-    /// Judges a token that was accepted before, by the reading of exactly this token: everything except the bytes themselves
-    /// is checked again. The payload of the workspace then has the wanted texts and is not JSON.
-    /// - Returns: Nil if the token is refused or might be. It must then be judged as a whole, which finds the fault.
+    /// Judges a token that was accepted before, by the reading of exactly this token. The payload of the workspace then has
+    /// the wanted texts and is not JSON. Nil if the token might be refused: it is then judged as a whole.
     package func accept(
         _ reading: CachedClaims,
         of token: Span<UInt8>,

@@ -67,11 +67,13 @@ public struct DPoPProof: Equatable, Sendable {
     ) throws(Rejection) {
         guard proof.count <= Self.byteLimit else { throw .proofTooLong }
         // (2) A single well-formed JWT.
-        guard let jws = try? JWSCompactSerialization(splitting: proof) else { throw .proofMalformed }
-        let key = try Self.key(proof, jws.header)
-        let claims = try Self.part(proof, jws.payload)
         var signature: [UInt8] = []
-        guard Base64URL.decode(proof, jws.signature, into: &signature) else { throw .proofMalformed }
+        guard let jws = try? JWSCompactSerialization(splitting: proof),
+            let header = JSONObject(proof, jws.header, limits: VerificationLimits.header),
+            let claims = JSONObject(proof, jws.payload, limits: VerificationLimits.header),
+            Base64URL.decode(proof, jws.signature, into: &signature)
+        else { throw .proofMalformed }
+        let key = try Self.key(header)
         // The key's thumbprint is that of RFC 7638 section 3.
         guard let digest = try? SHA256.digest(of: proof.extracting(jws.signingInput)),
             let tokenHash = (try? SHA256.digest(of: token))?.base64URL, let thumbprint = try? key.thumbprint()
@@ -135,10 +137,8 @@ public struct DPoPProof: Equatable, Sendable {
         return date
     }
 
-    /// (4), (5) and (7): the key of a header that has all members of section 4.2 and no unknown extension. (12) proves
-    /// that it is the right key.
-    private static func key(_ proof: Span<UInt8>, _ range: Range<Int>) throws(Rejection) -> PublicKeyNumbers {
-        let header = try part(proof, range)
+    /// (4), (5) and (7): the key of a header that has all members of section 4.2 and no unknown extension.
+    private static func key(_ header: borrowing JSONObject) throws(Rejection) -> PublicKeyNumbers {
         guard header.string("typ")?.utf8.elementsEqual("dpop+jwt".utf8) == true else { throw .proofOfWrongType }
         guard header.string("alg")?.utf8.elementsEqual("ES256".utf8) == true else { throw .proofOfUnsupportedAlgorithm }
         // RFC 7515 section 4.1.11 and RFC 7797 section 6: no extension is understood.
@@ -147,11 +147,5 @@ public struct DPoPProof: Equatable, Sendable {
         do throws(JWKError) {
             return try PublicKeyNumbers(es256: header, node)
         } catch { throw .proofOfInvalidKey }
-    }
-
-    /// A part of the proof: one JSON object without a repeated member.
-    private static func part(_ proof: Span<UInt8>, _ range: Range<Int>) throws(Rejection) -> JSONObject {
-        guard let part = JSONObject(proof, range, limits: VerificationLimits.header) else { throw .proofMalformed }
-        return part
     }
 }

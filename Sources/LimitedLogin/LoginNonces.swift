@@ -10,10 +10,7 @@ internal import LLBytes
 /// Each login has an ID of your own, such as the session's: a random text that only the client of that login knows. A
 /// refused token, an outage or a stranger's attempt uses no nonce up.
 public final class LoginNonces: Sendable, Redacted {
-    private struct Login {
-        let nonce: Nonce
-        let end: MonotonicInstant
-    }
+    private typealias Login = (nonce: Nonce, end: MonotonicInstant)
 
     /// Two halves, so that each step is short: once the young one is full or old, it replaces the other.
     private struct State {
@@ -54,7 +51,7 @@ public final class LoginNonces: Sendable, Redacted {
                 (state.old, state.young, state.turn) = (state.young, [:], now + lifetime)
             }
             state.old[id] = nil
-            state.young[id] = Login(nonce: nonce, end: now + lifetime)
+            state.young[id] = (nonce, now + lifetime)
         }
         return nonce
     }

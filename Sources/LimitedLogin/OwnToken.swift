@@ -3,8 +3,7 @@ internal import LLJOSE
 
 /// A judged access token of a ``TokenIssuer``, with its claims as ranges into its payload.
 package struct OwnToken {
-    /// The claims in the same form as those of Facebook's tokens, so that answers about both are alike. The audience is
-    /// `aud`.
+    /// The claims in the same form as those of Facebook's tokens.
     package let claims: VerifiedClaims
     package let payload: [UInt8]
     package let clientID: Range<Int>
@@ -42,8 +41,8 @@ package final class OwnTokenVerifier {
         return keys.contains { $0.keyID == keyID } || header.string("typ") == "at+jwt"
     }
 
-    /// Judges a token by the steps of a ``TokenVerifier``, for one app or any of the policy. `isSigned` says that the signature
-    /// was verified before, for exactly these bytes and keys.
+    /// Judges a token for one app or any of the policy. `isSigned` says that the signature was verified before, for exactly
+    /// these bytes and keys.
     package func judge(
         _ token: Span<UInt8>,
         appID: [UInt8]?,

@@ -40,8 +40,7 @@ public struct Profile: Equatable, Sendable, Redacted {
     public internal(set) var location: Place?
     /// The gender, in Facebook's words.
     public internal(set) var gender: String?
-    /// The permissions with a claim in the token. The token does not list grants, so a granted permission may be
-    /// missing here.
+    /// The permissions with a claim in the token. It does not list grants, so a granted one may be missing.
     public let permissions: [Permission]
     /// True if the login was a Limited Login, as far as the token shows.
     public let isLimited: Bool
@@ -61,10 +60,8 @@ package enum ClaimName: Int, CaseIterable, Sendable {
         + ["iat", "exp", "nbf", "azp", "at_hash"]
 }
 
-/// A claim about the person, with its names and readers.
-/// Everything that reads or writes such a claim follows ``rows``: tokens, ``Profile``, the answers of the service, the
-/// fields of `/auth`, the tokens of a ``TokenIssuer`` and the question to Graph. A new claim has a case of ``ClaimName``,
-/// a row here, and a property of ``Profile``.
+/// A claim about the person, with its names and readers. Everything that reads or writes such a claim follows ``rows``. A new
+/// claim has a case of ``ClaimName``, a row here, and a property of ``Profile``.
 package struct PersonalClaim: Sendable {
     /// The property of the profile, by the type of its value.
     enum Fact: Sendable {

@@ -95,8 +95,7 @@ extension Rejection.Code {
         return Rejection.Code("graph_" + name, status, kind, title, retryAfter: seconds).hint(graphHint(status))
     }
 
-    /// The time until another attempt makes sense after too many calls, if Graph gives none, in seconds. 60: Graph's windows
-    /// slide over an hour, and a minute frees a part of it.
+    /// 60: Graph's windows slide over an hour, and a minute frees a part of it.
     package static let defaultThrottlingSeconds = 60
 
     private static func graphHint(_ status: Int) -> String {
@@ -154,8 +153,6 @@ extension Rejection.Code {
 }
 
 /// The meaning of an error that Facebook's Graph API answered a backend's own call, and the remedy.
-///
-/// The numbers are Graph's error codes and subcodes (developers.facebook.com/docs/graph-api/guides/error-handling).
 public struct GraphErrorAdvice: Sendable, Equatable {
     /// The step that helps.
     @nonexhaustive  // SE-0487
@@ -177,8 +174,7 @@ public struct GraphErrorAdvice: Sendable, Equatable {
     /// The step that helps.
     public let remedy: Remedy
 
-    /// Reads Graph's answer of at most 64 KiB, an object with the member `error`, or that member's object alone; nil for bytes
-    /// that are no such object with a whole number as its `code`.
+    /// Reads Graph's answer, an object with the member `error`, or that member's object alone; nil without a `code` in it.
     public init?(json: [UInt8]) {
         guard let object = JSONObject(json) else { return nil }
         let error = object.object("error") ?? object.document.root

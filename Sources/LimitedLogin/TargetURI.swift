@@ -9,8 +9,7 @@ package struct TargetURI: Equatable, Sendable {
 
     package let normalized: [UInt8]
 
-    /// The URI in `text`; nil unless it is an absolute `http` or `https` URI of visible ASCII with a host and without
-    /// user information. Query and fragment are ignored: a proof is valid for any query.
+    /// Nil unless the text is an absolute `http` or `https` URI of visible ASCII with a host and without user information.
     package init?(_ text: Span<UInt8>) {
         var pathEnd = 0
         while pathEnd < text.count, !"?#".utf8.contains(text[pathEnd]) {

@@ -73,8 +73,7 @@ extension VerificationWorkspace {
         _ = try requireString(.tokenID)
     }
 
-    /// A claim that must exist and be a string that is not empty. A wrong type is a fault, and does not count as
-    /// absence (CVE-2026-25537).
+    /// A claim that must be a string and not empty. A wrong type does not count as absence (CVE-2026-25537).
     mutating func requireString(_ claim: ClaimName, at node: Int? = nil) throws(Rejection) -> Int {
         guard let node = node ?? claims[claim] else { throw .missingClaim(claim) }
         guard let range = claimsSet.document.stringRange(node) else { throw .malformedClaim(claim, .wrongType) }
@@ -191,8 +190,7 @@ extension TokenVerifier {
     }
 }
 
-/// The facts of an accepted token about the person. A claim with the wrong type is left out, but the token stays good,
-/// as in Facebook's SDK.
+/// The facts of an accepted token about the person. As in Facebook's SDK a claim with the wrong type is left out.
 extension VerificationWorkspace {
     mutating func verifiedClaims(
         _ times: (issuedAt: NumericDate, expiresAt: NumericDate),

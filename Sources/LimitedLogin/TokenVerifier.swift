@@ -34,8 +34,7 @@ public final class TokenVerifier: Sendable {
     /// Judges a token given as bytes. It allocates nothing for a good token.
     /// - Parameters:
     ///   - isSigned: True if the signature was found good before, for exactly these bytes under exactly these keys.
-    ///   - workspace: This worker's buffers; afterwards they hold the token's header, key ID and payload. The verdict
-    ///     does not depend on their earlier content.
+    ///   - workspace: This worker's buffers; afterwards they hold the token's header, key ID and payload.
     package func judge(
         _ token: Span<UInt8>,
         _ expectation: TokenExpectation,
@@ -209,9 +208,8 @@ extension VerificationWorkspace {
         return isOpaque(token) ? .accessTokenAsIDToken : .wrongPartCount(count)
     }
 
-    /// True if these bytes look like one of Facebook's access tokens: letters and digits without a full stop (with `|`
-    /// in an app's own token), and far longer than a word. An id token that was cut off within its header is none: every
-    /// JOSE header begins with `{"`, in base64url `eyJ`.
+    /// True if these bytes look like one of Facebook's access tokens: letters and digits (with `|` in an app's own token), far
+    /// longer than a word. An id token that was cut off within its header begins with `eyJ`, as every JOSE header does.
     private static func isOpaque(_ token: Span<UInt8>) -> Bool {
         token.count >= 20 && !token.equal(0..<3, "eyJ") && isWord(token, with: "|-_")
     }
@@ -301,8 +299,8 @@ extension VerificationWorkspace {
     }
 }
 
-/// The keys of a JWK Set, prepared for one worker and found by key ID. It is not Sendable: each worker makes its own from
-/// the shared set, so that a request needs no lock and no shared reference count.
+/// The keys of a JWK Set, found by key ID. It is not Sendable: each worker makes its own, so that a request needs no lock and
+/// no shared reference count.
 package final class VerificationKeys {
     private let entries: [(keyID: [UInt8], key: PublicKey?)]
     /// The same keys as they were published. Other workers share their memory, so no request touches them.

@@ -13,8 +13,7 @@ package struct VerificationWorkspace: ~Copyable {
     /// is so long that no published key can have it.
     package internal(set) var keyID: [UInt8] = []
     var scratch: [UInt8] = []
-    /// The nonce of the last accepted token, if the verifier's issuer issued it, the binding asks for that, and the token
-    /// begins a login; otherwise nil.
+    /// The nonce of the last accepted token, if the verifier's issuer issued it and the token begins a login.
     package internal(set) var recognizedNonce: RecognizedNonce?
 
     package init() {}
@@ -51,8 +50,7 @@ package struct VerificationWorkspace: ~Copyable {
 struct PayloadClaims {
     private static let names = JSONNameTable(ClaimName.spellings)
 
-    /// The node of each claim's value, in the order of `ClaimName`. Zero, which is the root's node, means that there is
-    /// none.
+    /// The node of each claim's value, in the order of `ClaimName`; zero, the root's node, for none.
     private var nodes = InlineArray<32, UInt32>(repeating: 0)
 
     init() {}
@@ -69,9 +67,8 @@ struct PayloadClaims {
     }
 }
 
-/// The judged facts of an accepted token, as ranges into `VerificationWorkspace.payload`.
-/// They are valid until the workspace judges the next token. The range of a string is the text between its quotes, still
-/// escaped.
+/// The judged facts of an accepted token, as ranges into `VerificationWorkspace.payload` until that judges the next token.
+/// The range of a string is the text between its quotes, still escaped.
 package struct VerifiedClaims: Sendable {
     package struct Place: Sendable {
         package var id: Range<Int>

@@ -14,9 +14,8 @@ public struct VerifiedToken: Equatable, Sendable, Redacted {
 
     /// The permissions that the token shows as granted, for a login that requested `permissions`.
     ///
-    /// A token cannot distinguish `public_profile` from the gaming permissions, because their claims are the same. If
-    /// the login asked for ``Permission/gamingProfile`` or ``Permission/gamingUserPicture`` and not for
-    /// ``Permission/publicProfile``, those are returned in its place.
+    /// The claims of `public_profile` and the gaming permissions are the same. If the login asked for
+    /// ``Permission/gamingProfile`` or ``Permission/gamingUserPicture`` alone, those are returned in its place.
     public func shownPermissions(among permissions: [Permission]) -> [Permission] {
         let asked = PermissionSet(permissions.map { PermissionSet($0) })
         return PermissionSet.shown(satisfiedPermissions, asked: asked).permissions
@@ -50,9 +49,8 @@ public struct AuthenticationToken: Equatable, Sendable, Redacted {
     public let expiresAt: NumericDate
     /// `kid`: the key that signed it.
     public let keyID: String
-    /// `cnf.jkt`: the RFC 7638 thumbprint of the key that the token is bound to (RFC 9449 section 6.1); nil if the token
-    /// has no `cnf`. It is empty, which is no key's, if `cnf` has no readable `jkt`: refuse such a token. Verify a
-    /// ``DPoPProof`` to check that the caller has that key.
+    /// `cnf.jkt`: the RFC 7638 thumbprint of the key that the token is bound to (RFC 9449 section 6.1), of which the caller
+    /// shows a ``DPoPProof``; nil without `cnf`, and empty if that has no readable `jkt`: refuse such a token.
     public let keyThumbprint: String?
 }
 

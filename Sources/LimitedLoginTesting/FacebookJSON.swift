@@ -71,11 +71,9 @@ package enum Chance {
     /// Makes the process's sequence the one of a seed: the same calls then give the same numbers.
     package static func repeats(from seed: UInt64) { state.withLock { $0 = seed } }
 
-    private static var isRepeatable: Bool { state.withLock { $0 != nil } }
-
     /// A new key, or the sequence's next one.
     package static func key(_ kind: PrivateKey.Kind) throws(OpenSSLError) -> PrivateKey {
-        isRepeatable ? try PrivateKey(kind, seed: next()) : try PrivateKey(kind)
+        state.withLock { $0 != nil } ? try PrivateKey(kind, seed: next()) : try PrivateKey(kind)
     }
 
     package static func next() -> UInt64 {

@@ -90,9 +90,6 @@ struct RedisConnector {
                     try exchanges.finish(replies, now)
                     if let last = session.memory.last { reportUp(last.known.start, isNew: false) }
                 } catch {
-                    // After a failover a new connection may reach the primary. Questions about logins end the session
-                    // in the same case.
-                    if error == .readOnly { throw error }
                     exchanges.hold(now)
                     reportDown(error)
                 }

@@ -121,25 +121,6 @@ struct RedisExchangesTests {
         #expect(server.members.count == 1)
     }
 
-    @Test("If the clock is set while entries are written again after a loss, they are written once more")
-    func unconfirmedAgain() {
-        let server = SortedSet()
-        let writer = Replica(server)
-        writer.revoke("7")
-        Replica.pass(.seconds(3), writer)
-        #expect(writer.answers == [true])
-        server.members = []
-        server.willWrite = {
-            server.clock += 60_000_000
-            server.willWrite = nil
-        }
-        writer.renew(run: "b")
-        Replica.pass(.seconds(1), writer)
-        #expect(writer.failures == [.clockChanged])
-        #expect(server.members.count == 1)
-        #expect(server.members.allSatisfy { $0.score > Double(server.clock - 2_000_000) })
-    }
-
     @Test("A reading that outlasts its connection continues on the next one, unless the server was restarted")
     func slowReading() {
         let server = SortedSet()

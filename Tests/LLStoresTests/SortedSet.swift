@@ -11,8 +11,6 @@ final class SortedSet {
     var page: (([String]) -> RedisReply)?
     /// Refuses each command that writes.
     var refusal: RedisReply?
-    /// Called before a command that writes.
-    var willWrite: (() -> Void)?
 
     func answer(_ commands: [[[UInt8]]]) -> [RedisReply] {
         commands.map { words in
@@ -21,7 +19,6 @@ final class SortedSet {
             case "TIME":
                 return .array([clock / 1_000_000, clock % 1_000_000].map { .string(Array("\($0)".utf8)) })
             case "ZADD":
-                willWrite?()
                 if let refusal { return refusal }
                 for index in stride(from: 2, to: words.count, by: 2) {
                     members.removeAll { $0.member == words[index + 1] }

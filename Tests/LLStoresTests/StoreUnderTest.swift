@@ -63,10 +63,6 @@ final class StoreUnderTest: Sendable {
         log.withLock { $0 }.filter { if case .answered = $0 { false } else { true } }
     }
 
-    var starts: [MemoryStart] {
-        changes.compactMap { if case .up(let start) = $0 { start } else { nil } }
-    }
-
     var failures: [RedisFailure] {
         changes.compactMap { if case .down(let failure) = $0 { failure } else { nil } }
     }

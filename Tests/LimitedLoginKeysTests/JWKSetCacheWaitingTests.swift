@@ -178,26 +178,6 @@ struct JWKSetCacheWaitingTests {
         #expect(refused == 0)
         cache.stop()
     }
-
-    @Test("The cache refreshes by itself, on the real clock")
-    func realClock() async throws {
-        var limits = JWKSetCacheLimits()
-        limits.minimumTimeToLive = .seconds(1)
-        limits.timeToLive = .seconds(1)
-        let source = StubSource(keySet: TestKeySet.json(["a"]))
-        let cache = try JWKSetCache(sources: [source], limits: limits)
-        let updates = AsyncStream<Void>.makeStream()
-        cache.onUpdate { updates.continuation.yield() }
-        cache.start()
-        var seen = 0
-        for await _ in updates.stream {
-            seen += 1
-            if seen == 2 { break }
-        }
-        cache.stop()
-        #expect(cache.status.counters.fetchesUnchanged >= 1)
-        #expect(source.fetchCount >= 2)
-    }
 }
 
 extension JWKSetCache {

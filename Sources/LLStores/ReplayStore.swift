@@ -1,4 +1,6 @@
+internal import LLBytes
 internal import LLHTTP
+internal import LLJOSE
 
 /// The place in which used nonces, tokens and proofs are remembered.
 package enum ReplayStore: Sendable {
@@ -110,4 +112,152 @@ struct GrowingPause {
         // Chance spreads the replicas: those that lost the server together must not all return at once.
         return now.adding(nanoseconds: UInt64.random(in: longest / 2...longest))
     }
+}
+
+/// The name of a nonce, a token or a proof in a store: 128 bits of a SHA-256. The original cannot be read from it.
+package struct ReplayKey: Hashable, Sendable {
+    /// The kind of thing that a key names. The same bytes give different keys for a nonce and for a token.
+    package enum Kind: UInt8, Sendable {
+        case nonce = 0x6E
+        case token = 0x74
+        /// A DPoP proof (RFC 9449), named within the thumbprint of its key.
+        case proof = 0x70
+        /// A login: a person within an app.
+        case login = 0x6C
+    }
+
+    let high: UInt64
+    let low: UInt64
+}
+
+extension ReplayKey {
+    /// The key of these bytes; nil if OpenSSL fails.
+    init?(_ kind: Kind, scope: Span<UInt8>, _ bytes: Span<UInt8>) {
+        var message: [UInt8] = [kind.rawValue]
+        message.reserveCapacity(scope.count + bytes.count + 9)
+        // The length separates the scope from the name.
+        for shift in [24, 16, 8, 0] { message.append(UInt8(truncatingIfNeeded: scope.count >> shift)) }
+        for index in 0..<scope.count { message.append(scope[index]) }
+        for index in 0..<bytes.count { message.append(bytes[index]) }
+        guard let digest = try? SHA256.digest(of: message.span) else { return nil }
+        self.init(digest.bytes.span)
+    }
+
+    /// The key from the first 16 bytes of a longer span.
+    init(_ bytes: Span<UInt8>) {
+        (high, low) = (bytes.word(at: 0).byteSwapped, bytes.word(at: 8).byteSwapped)
+    }
+
+    /// 32 lower-case hexadecimal digits in ASCII.
+    var hexadecimal: [UInt8] {
+        [high, low].flatMap { word in
+            stride(from: 60, through: 0, by: -4).map { Hexadecimal.digit(UInt8(truncatingIfNeeded: word >> $0)) }
+        }
+    }
+}
+
+/// A nonce, token or proof that may be used once. Times are milliseconds since 1970.
+package struct ReplayEntry: Equatable, Sendable {
+    let kind: ReplayKey.Kind
+    let key: ReplayKey
+    /// The time at which it was issued. It cannot have been used before.
+    let issuedAt: UInt64
+    /// The time until which it must be remembered. After it, any clock refuses the entry for its age.
+    let keepUntil: UInt64
+    /// The device key of a proof and its person within the app: each has a number of proofs at most. Otherwise empty.
+    var owners: [ReplayKey] = []
+}
+
+extension ReplayEntry {
+    /// The entry that these bytes name; nil if OpenSSL fails.
+    /// - Parameters:
+    ///   - scope: the context in which the bytes are a unique name, such as a token's audience.
+    ///   - expiresAt: the time from which it is refused for its age. It is remembered for ``ReplayLimits/expiryMargin``
+    ///     longer.
+    ///   - person: the person of a proof. The scope of a proof is its device key.
+    package init?(
+        _ kind: ReplayKey.Kind,
+        scope: Span<UInt8>,
+        _ bytes: Span<UInt8>,
+        issuedAt: UInt64,
+        expiresAt: UInt64,
+        person: (app: String, user: String)? = nil
+    ) {
+        guard let key = ReplayKey(kind, scope: scope, bytes) else { return nil }
+        self.init(kind: kind, key: key, issuedAt: issuedAt, keepUntil: expiresAt + ReplayLimits.expiryMargin)
+        guard let person else { return }
+        owners = [
+            ReplayKey(kind, scope: scope, [UInt8]().span),
+            ReplayKey(.login, scope: person.app.utf8.span, person.user.utf8.span),
+        ].compactMap(\.self)
+        if owners.count < 2 { return nil }
+    }
+}
+
+/// The last question of a verdict to a store: remember these entries, and say whether any was already there.
+package struct ReplayLookup: Equatable, Sendable {
+    let entries: [ReplayEntry]
+
+    package init(_ entries: [ReplayEntry]) { self.entries = entries }
+
+    package func has(_ kind: ReplayKey.Kind) -> Bool { entries.contains { $0.kind == kind } }
+
+    /// The owners of the question's proof, and the time until which the proof takes one of the places of each. It is in
+    /// milliseconds of the monotonic clock, as `steady` is, and `now` in those since 1970. Nil if the question has no proof.
+    func counted(at steady: UInt64, now: UInt64) -> (owners: [ReplayKey], end: UInt64)? {
+        guard let entry = entries.first(where: { !$0.owners.isEmpty }) else { return nil }
+        return (entry.owners, steady + min(entry.keepUntil > now ? entry.keepUntil - now : 0, ProofQuota.longest))
+    }
+
+    /// The answer to the whole question from those about its entries, in order; those after a refusal may be missing.
+    func verdict(of answers: [ReplayAnswer]) -> ReplayVerdict {
+        // Unavailable takes precedence: a store that failed for one entry has not judged the whole question.
+        if answers.contains(.unavailable) { return .unavailable }
+        guard let index = answers.firstIndex(where: { $0 != .first }) else {
+            return answers.count == entries.count ? .accepted : .unavailable
+        }
+        return ReplayVerdict(answer: answers[index], kind: entries[index].kind)
+    }
+}
+
+package enum ReplayAnswer: String, CaseIterable, Sendable {
+    /// The entry was not there and is remembered from now on.
+    case first
+    /// The entry was already there.
+    case seen
+    /// The entry is older than the store's memory, so the store cannot know.
+    case olderThanStore = "beyond_memory"
+    /// The store could not be reached, or has no room.
+    case unavailable
+    /// The proof's key or person already has the greatest allowed number of remembered proofs.
+    case tooMany = "too_many"
+}
+
+/// A store's answer to a whole question: the deciding answer and the kind of its entry.
+package struct ReplayVerdict: Equatable, Sendable {
+    package static let accepted = ReplayVerdict(answer: .first, kind: nil)
+    package static let unavailable = ReplayVerdict(answer: .unavailable, kind: nil)
+
+    package let answer: ReplayAnswer
+    package let kind: ReplayKey.Kind?
+    /// Seconds until there is a place again; nil unless there are too many proofs.
+    package var retryAfterSeconds: Int?
+
+    static func tooMany(_ retryAfterSeconds: Int) -> ReplayVerdict {
+        ReplayVerdict(answer: .tooMany, kind: .proof, retryAfterSeconds: retryAfterSeconds)
+    }
+}
+
+package enum ReplayStoreEvent: Equatable, Sendable {
+    case answered(nanoseconds: UInt64)
+    /// The server is usable again.
+    case up(MemoryStart)
+    /// The server cannot be used, for a reason that was not reported yet.
+    case down(RedisFailure)
+    /// The clock was ahead and is set back. Some uses cannot be judged until it reaches this moment, in milliseconds
+    /// since 1970.
+    case clockSetBack(until: UInt64)
+    /// Logins were revoked while the clock was ahead. For tokens up to this time, in milliseconds since 1970, the store
+    /// cannot tell if they are older than the revocation.
+    case revokedAhead(until: UInt64)
 }

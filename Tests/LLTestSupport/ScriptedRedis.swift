@@ -33,23 +33,6 @@ package final class ScriptedRedis: Sendable {
     package static func string(_ text: String) -> String { "$\(text.utf8.count)\r\n\(text)\r\n" }
     package static func array(_ parts: [String]) -> String { "*\(parts.count)\r\n\(parts.joined())" }
 
-    /// The answer to TIME of a server with a clock that is `lead` milliseconds ahead.
-    package static func time(_ lead: Int64 = 0) -> String {
-        let now = Int64(WallClock.unixMilliseconds()) + lead
-        return array(["\(now / 1_000)", "\(now % 1_000 * 1_000)"].map(string))
-    }
-
-    /// The answer to INFO of a cluster's primary.
-    /// - Parameters:
-    ///   - name: the run in hexadecimal digits; the history has the same name with an `a`.
-    ///   - uptime: seconds since the start.
-    package static func info(name: String, uptime: Int) -> String {
-        string(
-            "run_id:\(name)\r\nuptime_in_seconds:\(uptime)\r\nredis_mode:cluster\r\nmaxmemory:0\r\nrole:master\r\n"
-                + "master_replid:\(name)a\r\nmaster_replid2:0\r\nsecond_repl_offset:-1\r\n"
-        )
-    }
-
     private func serve(_ peer: ScriptedPeer) {
         do {
             while true {
@@ -64,8 +47,15 @@ package final class ScriptedRedis: Sendable {
 
     private func usual(_ words: [String]) -> String {
         switch words[0] {
-        case "TIME": return Self.time()
-        case "INFO": return Self.info(name: "\(port)", uptime: 1_000_000)
+        case "TIME":
+            let now = WallClock.unixMilliseconds()
+            return Self.array(["\(now / 1_000)", "\(now % 1_000 * 1_000)"].map(Self.string))
+        // A cluster's primary. Its run has the name of its port, and its history the same with an `a`.
+        case "INFO":
+            return Self.string(
+                "run_id:\(port)\r\nuptime_in_seconds:1000000\r\nredis_mode:cluster\r\nmaxmemory:0\r\nrole:master\r\n"
+                    + "master_replid:\(port)a\r\nmaster_replid2:0\r\nsecond_repl_offset:-1\r\n"
+            )
         case "GET": return storage.withLock { $0.keys[words[1]] }.map(Self.string) ?? "$-1\r\n"
         case "SET":
             return storage.withLock { storage in

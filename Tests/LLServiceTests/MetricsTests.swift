@@ -20,12 +20,11 @@ struct MetricsTests {
                 #"a_total{result="y"} 1"#,
             ]
         )
-        #expect(lines.contains("b 1.5"))
-        #expect(lines.contains("# TYPE c_seconds histogram"))
-        #expect(lines.contains(#"c_seconds_bucket{route="/r",le="5e-05"} 0"#))
-        #expect(lines.contains(#"c_seconds_bucket{route="/r",le="0.0001"} 1"#))
-        #expect(lines.contains(#"c_seconds_bucket{route="/r",le="+Inf"} 2"#))
-        #expect(lines.contains(#"c_seconds_count{route="/r"} 2"#))
+        for line in [
+            "b 1.5", "# TYPE c_seconds histogram", #"c_seconds_bucket{route="/r",le="5e-05"} 0"#,
+            #"c_seconds_bucket{route="/r",le="0.0001"} 1"#, #"c_seconds_bucket{route="/r",le="+Inf"} 2"#,
+            #"c_seconds_count{route="/r"} 2"#,
+        ] { #expect(lines.contains(line)) }
         #expect(lines.contains { $0.hasPrefix(#"c_seconds_sum{route="/r"} 20.00006"#) })
     }
 }

@@ -14,18 +14,13 @@ struct RefusalTraceTests {
     func pace() {
         var pace = RefusalPace()
         let start = MonotonicInstant(nanoseconds: 5_000_000_000)
-        var admitted = 0
-        for millisecond in 0..<500 {
+        let admitted = (0..<500).count { millisecond in
             let now = start + .milliseconds(millisecond)
-            let untold = pace.takeUntold(at: now)
-            #expect(untold == nil)
-            if pace.admits(at: now) { admitted += 1 }
+            return pace.takeUntold(at: now) == nil && pace.admits(at: now)
         }
         #expect(admitted == 10)
-        let early = pace.takeUntold(at: start + .milliseconds(999))
-        let due = pace.takeUntold(at: start + .seconds(1))
-        let again = pace.takeUntold(at: start + .seconds(1))
-        #expect(early == nil && due == 490 && again == nil && pace.untoldCount == 0)
+        let told = [999, 1_000, 1_000].map { pace.takeUntold(at: start + .milliseconds($0)) }
+        #expect(told == [nil, 490, nil] && pace.untoldCount == 0)
         let isAdmitted = pace.admits(at: start + .seconds(1))
         #expect(isAdmitted)
     }

@@ -47,14 +47,14 @@ package final class StandInIssuer: HTTPRequestHandler, Sendable {
         at address: SocketAddress,
         behind front: @escaping @Sendable (StandInIssuer) -> any HTTPRequestHandler
     ) throws(SocketError) {
-        let listener = HTTPServerConfiguration(addresses: [.network(address)], workerCount: 1)
+        let listener = HTTPServerConfiguration(address: .network(address), workerCount: 1)
         let server = HTTPServer(configuration: listener) { _ in front(self) }
         self.server.withLock { $0 = server }
         try server.start()
     }
 
     /// The address it listens on, once started.
-    package var address: SocketAddress? { server.withLock { $0 }?.localAddresses.first?.network }
+    package var address: SocketAddress? { server.withLock { $0 }?.localAddress?.network }
 
     package func stop() {
         client.cancel()

@@ -60,7 +60,7 @@ struct Application {
         limits.trustedPeers = configuration.trustedPeers
         let free = try configuration.freeDescriptors(of: descriptors)
         limits.leaveDescriptors(of: descriptors, workers: configuration.workerCount, free: free)
-        var listener = HTTPServerConfiguration(addresses: [configuration.listen], workerCount: configuration.workers)
+        var listener = HTTPServerConfiguration(address: configuration.listen, workerCount: configuration.workers)
         (listener.socketMode, listener.limits, listener.tls) = (configuration.listenMode, limits, tls)
         server = HTTPServer(configuration: listener) { [core] _ in
             guard isForThisMachineAlone else { return ServiceHandler(core: core, listener: .service) }
@@ -71,7 +71,7 @@ struct Application {
         // The metrics are longer than any answer of the service; only a few slow readers of them are allowed.
         limits.connectionBytes = memory / 16
         limits.waitingAnswerBytes = limits.connectionBytes / 4
-        listener = HTTPServerConfiguration(addresses: [.network(configuration.adminListen)], workerCount: 1)
+        listener = HTTPServerConfiguration(address: .network(configuration.adminListen), workerCount: 1)
         listener.limits = limits
         administration = HTTPServer(configuration: listener) { [core] _ in
             ServiceHandler(core: core, listener: .administration)
@@ -81,7 +81,7 @@ struct Application {
     }
 
     /// The address at which this machine reaches the service, once started; nil for a Unix socket.
-    var ownAddress: SocketAddress? { server.localAddresses.first?.network?.reachable }
+    var ownAddress: SocketAddress? { server.localAddress?.network?.reachable }
 
     /// Acquires all that the configuration needs, threads and both listeners, then reports that the service is ready.
     /// The replay store connects meanwhile.
@@ -93,16 +93,16 @@ struct Application {
         core.cache.start()
         if let tls { warnOfTimes(of: tls.value) }
         warnOfDoubts(in: configuration)
-        let addresses = server.localAddresses.map(\.description).joined(separator: ",")
-        notify(.ready, "Listening on \(addresses)")
+        let address = server.localAddress?.description ?? ""
+        notify(.ready, "Listening on \(address)")
         if let pulse = ServiceManager.pulse(ProcessInfo.processInfo.environment) {
             beat(every: pulse, on: DispatchQueue(label: "watchdog"))
         }
         core.logger.notice(
             "listening",
             metadata: [
-                "address": "\(addresses)",
-                "admin_address": "\(administration.localAddresses.map(\.description).joined(separator: ","))",
+                "address": "\(address)",
+                "admin_address": "\(administration.localAddress?.description ?? "")",
                 "apps": "\(configuration.appIDs.count)",
                 "version": "\(BuildInformation.version)",
             ]

@@ -78,10 +78,10 @@ struct Demo: ServingCommand {
         let issuerListen = place(issuerListen, "stand-in issuer", 8090)
         let webhookSecret = "whsec_" + Base64.encode(try RandomBytes.make(count: 32))
         let secrets = try WebhookSecrets(parsing: Array(webhookSecret.utf8), place: "callbacks_secret_file")
-        let listener = HTTPServerConfiguration(addresses: [.network(.loopback(port: 0))], workerCount: 1)
+        let listener = HTTPServerConfiguration(address: .network(.loopback(port: 0)), workerCount: 1)
         let backend = HTTPServer(configuration: listener) { _ in DemonstrationBackend(secrets) }
         try backend.start()
-        let backendURL = backend.localAddresses.first.map { "http://\($0)" } ?? ""
+        let backendURL = backend.localAddress.map { "http://\($0)" } ?? ""
         let files = try DemonstrationFiles(appID: Self.appID, webhookSecret: webhookSecret)
         let issuer = try StandInIssuer(audience: Self.appID, appSecret: files.appSecret)
         let demo = DemoPage(issuer: issuer)

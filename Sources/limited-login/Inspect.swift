@@ -32,14 +32,14 @@ struct Inspect: ServingCommand {
         _ = try ServiceFactory.verifier(configuration)
         let flags = VerdictSettings.flags(of: configuration)
         let page = try InspectPage(configuration: configuration, flags: flags, at: time.at)
-        let listener = HTTPServerConfiguration(addresses: [.network(address)], workerCount: 1)
+        let listener = HTTPServerConfiguration(address: .network(address), workerCount: 1)
         let server = HTTPServer(configuration: listener) { _ in PageHandler(backend: page) }
         do throws(SocketError) {
             try server.start()
         } catch {
             throw StartError(error, "--listen")
         }
-        let own = server.localAddresses.first?.description ?? place
+        let own = server.localAddress?.description ?? place
         StandardOutput.write("Open the page: http://\(own)/\nControl-C stops it.")
         Lifecycle.run {
             page.cache.start()

@@ -18,7 +18,7 @@ struct Http11ProbeServer {
         let workerCount = arguments.count > 2 ? Int(arguments[2]) : nil
         let isAgreeable = arguments.count > 3 && arguments[3] == "agreeable"
         let server = HTTPServer(
-            configuration: HTTPServerConfiguration(addresses: [.network(address)], workerCount: workerCount)
+            configuration: HTTPServerConfiguration(address: .network(address), workerCount: workerCount)
         ) { _ in isAgreeable ? TestHandler() : .probe() }
         // Dispatch's threads block all signals, so that this thread alone takes these.
         var signals = sigset_t()
@@ -27,7 +27,7 @@ struct Http11ProbeServer {
         unsafe sigaddset(&signals, SIGINT)
         unsafe pthread_sigmask(SIG_BLOCK, &signals, nil)
         try server.start()
-        print("listening on \(server.localAddresses)")
+        print("listening on \(server.localAddress?.description ?? "")")
         var number: Int32 = 0
         unsafe sigwait(&signals, &number)
         server.beginStop(drainDelay: .zero, grace: .seconds(10))

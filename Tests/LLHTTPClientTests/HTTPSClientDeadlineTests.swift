@@ -76,34 +76,18 @@ struct HTTPSClientDeadlineTests {
         #expect(Socket.receive(number, into: &left, atMost: 1) == .bytes(1))
     }
 
-    @Test("A request to a peer that sends and never reads ends at its deadline")
-    func talksAndNeverReads() throws {
+    @Test("A request to a peer that never reads ends at its deadline")
+    func neverReads() throws {
+        // The system completes the connection, which is never accepted.
         let listener = try Socket.listener(on: .loopback(port: 0), backlog: 1, sharesPort: false)
-        let port = try listener.localAddress().port
-        let number = listener.release()
-        let isOver = DispatchSemaphore(value: 0)
-        let ended = DispatchSemaphore(value: 0)
-        DispatchQueue(label: "talker").async {
-            let isHere = (descriptor: number, wantsInput: true, wantsSpace: false)
-            _ = BlockingWait.wait(for: [isHere], until: .never)
-            var address: SocketAddress?
-            let peer = Socket.accept(number, peer: &address)
-            _ = Socket.send(peer, Array("HTTP/1.1 200 OK\r\n".utf8))
-            isOver.wait()
-            close(peer)
-            close(number)
-            ended.signal()
-        }
         var limits = HTTPSClientLimits()
         limits.fetchTimeout = .milliseconds(300)
         // The body is larger than the socket buffers of both sides.
         let body = HTTPSRequest.Body.json([UInt8](repeating: 0x20, count: 64 << 20))
-        let request = HTTPSRequest(.post, try HTTPURL(parsing: "http://127.0.0.1:\(port)/"), body: body)
+        let url = try HTTPURL(parsing: "http://\(listener.localAddress())/")
         #expect(throws: ClientError.timedOut(phase: .sending)) {
-            try HTTPSClient().send(request, limits: limits)
+            try HTTPSClient().send(HTTPSRequest(.post, url, body: body), limits: limits)
         }
-        isOver.signal()
-        ended.wait()
     }
 
     @Test("A resolver that does not answer ends at the fetch timeout; the number of hanging look-ups is limited")

@@ -55,20 +55,11 @@ struct HTTPSClientProxyTests {
         }
     }
 
-    @Test("Loopback hosts are never reached through a proxy")
-    func loopback() throws {
-        let certificates = try TestCertificates.shared.get()
-        let issuer = try ScriptedIssuer(.tls(certificates.good)) { _, peer in try peer.answer("x") }
-        defer { issuer.stop() }
-        let settings = try ProxySettings { $0 == "HTTPS_PROXY" ? "http://127.0.0.1:1" : nil }
-        let client = HTTPSClient(trust: .authorities(file: certificates.authorityFile), proxy: settings)
-        #expect(try client.get(HTTPURL(parsing: issuer.url)).status == 200)
-    }
-
     @Test(
-        "NO_PROXY exempts domains with their subdomains, addresses and blocks",
+        "NO_PROXY exempts domains with their subdomains, addresses and blocks; loopback hosts never use a proxy",
         arguments: [
-            ("*", "a.example", true), ("10.1.2.3/8", "10.9.9.9", true), ("example", "a.example", true),
+            ("", "localhost", true), ("", "127.0.0.1", true), ("", "[::1]", true), ("*", "a.example", true),
+            ("10.1.2.3/8", "10.9.9.9", true), ("example", "a.example", true),
             (".example", "a.example", true), ("b.example, A.Example", "a.example", true),
             ("a.example", "ba.example", false), ("10.0.0.0/8", "10.1.2.3", true), ("10.0.0.0/8", "11.1.2.3", false),
             ("10.1.2.0/23", "10.1.3.255", true), ("10.1.2.0/23", "10.1.4.0", false), ("10.1.2.3", "10.1.2.3", true),

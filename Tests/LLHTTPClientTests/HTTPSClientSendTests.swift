@@ -82,21 +82,6 @@ struct HTTPSClientSendTests {
         #expect((try? client().send(request).body) == (isTaken ? Array("x".utf8) : nil))
     }
 
-    @Test("The caller's deadline ends a call whose answer drips")
-    func deadline() throws {
-        let issuer = try ScriptedIssuer { _, peer in
-            try peer.drip("HTTP/1.1 200 OK\r\nX: " + String(repeating: "y", count: 4096), every: .milliseconds(20))
-        }
-        defer { issuer.stop() }
-        // The URL holds an address, so only the answer takes time.
-        let request = HTTPSRequest(.get, try HTTPURL(parsing: "http://127.0.0.1:\(issuer.port)/"))
-        let began = MonotonicClock.now()
-        #expect(throws: ClientError.timedOut(phase: .receiving)) {
-            try client().send(request, until: began + .milliseconds(200))
-        }
-        #expect(MonotonicClock.now().duration(since: began) < .seconds(5))
-    }
-
     @Test("A pause lasts its time, and a cancelled client does not pause")
     func pause() throws {
         let client = client()

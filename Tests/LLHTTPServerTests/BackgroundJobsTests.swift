@@ -8,138 +8,92 @@ import Testing
 struct BackgroundJobsTests {
     private typealias Jobs = BackgroundJobs<String, String>
 
-    private struct Log: Sendable {
-        var began: [ParkedRequest] = []
-        var visits = 0
+    private let start = MonotonicInstant(nanoseconds: 1)
+    private let deadline = MonotonicInstant(nanoseconds: 100)
+
+    private func context(_ number: Int, _ visit: RequestVisit = .first) -> RequestContext {
+        let request = ParkedRequest(connectionID: 7, requestsBefore: number)
+        return RequestContext(firstByteAt: start, now: start, visit: visit, request: request, descriptor: -1)
     }
 
-    /// Parks requests for jobs that a test ends.
-    private static func makeHandler(_ jobs: Jobs, _ log: Locked<Log>) -> TestHandler {
-        let handler = TestHandler(request: { exchange, bytes in
-            let (path, context) = (exchange.head.path, exchange.context)
-            let visit = jobs.visit(context)
-            log.withLock { $0.visits += 1 }
-            switch visit {
-            case .none:
-                let isBrief = bytes.equal(path, "/wait-briefly")
-                let deadline = context.now + (isBrief ? .milliseconds(300) : .seconds(600))
-                let isBegun = jobs.begin(context, keeping: "kept", until: deadline) { request in
-                    log.withLock { $0.began.append(request) }
-                    if bytes.equal(path, "/at-once") {
-                        // A job has one outcome.
-                        for outcome in ["at once", "again"] { jobs.finish(request, outcome, now: context.now) }
-                    }
-                    return true
-                }
-                guard isBegun else {
-                    exchange.response.body += Array("full".utf8)
-                    return .respond
-                }
-                return .park(until: deadline)
-            case .waiting(let deadline): return .park(until: deadline)
-            case .done(let kept, let outcome): exchange.response.body += Array("\(kept) \(outcome)".utf8)
-            case .expired(let kept): exchange.response.body += Array("\(kept) expired".utf8)
-            }
-            return .respond
-        })
-        handler.onAttach = jobs.attach
-        handler.onAbandon = { jobs.abandon($0) }
-        return handler
+    private func begins(_ jobs: Jobs, _ context: RequestContext, starts: Bool = true) -> Bool {
+        jobs.begin(context, keeping: "kept", until: deadline) { _ in starts }
     }
 
-    private static func start(capacity: Int = 8) throws -> (Jobs, Locked<Log>, TestServer) {
-        let (jobs, log) = (Jobs(capacity: capacity), Locked(Log()))
-        return (jobs, log, try TestServer { _ in makeHandler(jobs, log) })
-    }
-
-    @Test("A job wakes only its own request, and that request receives the job's outcome")
-    func wakesOne() async throws {
-        let (jobs, log, server) = try Self.start()
-        let waiting = try (0..<3).map { _ in try BlockingClient(server.address) }
-        for (index, client) in waiting.enumerated() {
-            client.send("GET /wait HTTP/1.1\r\nHost: a\r\n\r\n")
-            #expect(server.waitUntil { $0.parked == index + 1 })
+    private static func words(_ visit: Jobs.Visit) -> String {
+        switch visit {
+        case .none: "none"
+        case .waiting: "waiting"
+        case .done(let kept, let outcome): "\(kept) \(outcome)"
+        case .expired(let kept): "\(kept) expired"
         }
-        let requests = log.withLock { $0.began }
-        #expect(requests.count == 3)
-        #expect(jobs.finish(requests[1], "second", now: MonotonicClock.now()))
-        #expect(waiting[1].readResponses(1).first?.text == "kept second")
-        // A wake of all requests finds the other two still waiting.
-        server.server.wakeParked()
-        #expect(server.waitUntil { _ in log.withLock { $0.visits } == 6 })
-        #expect(jobs.finish(requests[2], "third", now: MonotonicClock.now()))
-        #expect(waiting[2].readResponses(1).first?.text == "kept third")
-        #expect(jobs.finish(requests[0], "first", now: MonotonicClock.now()))
-        #expect(waiting[0].readResponses(1).first?.text == "kept first")
-        #expect(jobs.count == 0)
-        // Each request was visited once to begin and once for its outcome; the wake of all visited the two that waited.
-        #expect(log.withLock { $0.visits } == 8)
-        await server.stop()
     }
 
-    @Test("An outcome that comes before its request is parked is not lost")
-    func early() async throws {
-        let (_, _, server) = try Self.start()
-        let client = try BlockingClient(server.address)
-        for _ in 0..<100 {
-            let answer = client.exchange("GET /at-once HTTP/1.1\r\nHost: a\r\n\r\n")
-            #expect(answer?.text == "kept at once")
-        }
-        await server.stop()
-    }
-
-    @Test("The entry of a client that leaves is removed, and the late outcome is dropped")
-    func abandoned() async throws {
-        let (jobs, log, server) = try Self.start()
-        do {
-            let client = try BlockingClient(server.address)
-            client.send("GET /wait HTTP/1.1\r\nHost: a\r\n\r\n")
-            #expect(server.waitUntil { $0.parked == 1 })
-            client.reset()
-        }
-        #expect(server.waitUntil { $0.open == 0 })
-        #expect(jobs.count == 0)
-        let request = try #require(log.withLock { $0.began }.first)
-        #expect(!jobs.finish(request, "late", now: MonotonicClock.now()))
-        await server.stop()
-    }
-
-    @Test("Beyond the capacity no job begins, and a request past its deadline is answered as expired")
-    func bounded() async throws {
-        let (jobs, log, server) = try Self.start(capacity: 1)
-        let first = try BlockingClient(server.address)
-        first.send("GET /wait HTTP/1.1\r\nHost: a\r\n\r\n")
-        #expect(server.waitUntil { $0.parked == 1 })
-        let second = try BlockingClient(server.address)
-        #expect(second.exchange("GET /wait HTTP/1.1\r\nHost: a\r\n\r\n")?.text == "full")
-        let request = try #require(log.withLock { $0.began }.first)
-        #expect(jobs.finish(request, "done", now: MonotonicClock.now()))
-        #expect(first.readResponses(1).first?.text == "kept done")
-        #expect(second.exchange("GET /wait-briefly HTTP/1.1\r\nHost: a\r\n\r\n")?.text == "kept expired")
-        #expect(jobs.count == 0)
-        await server.stop()
+    @Test("A job wakes only its own request, and that request takes its first outcome, once")
+    func outcomes() {
+        let (jobs, woken) = (Jobs(capacity: 2), Locked<[ParkedRequest]>([]))
+        jobs.attach { request in woken.withLock { $0.append(request) } }
+        let (first, second) = (context(1), context(2))
+        #expect(begins(jobs, first) && begins(jobs, second))
+        // Beyond the capacity no job begins.
+        #expect(!begins(jobs, context(3)))
+        #expect(jobs.finish(second.request, "done", now: start) && !jobs.finish(second.request, "again", now: start))
+        #expect(woken.withLock { $0 } == [second.request])
+        let visits = [context(1, .woken), context(2, .woken), context(2, .woken)].map { Self.words(jobs.visit($0)) }
+        #expect(visits == ["waiting", "kept done", "none"])
+        // The client of the first request leaves.
+        jobs.abandon(first.request)
+        #expect(!jobs.finish(first.request, "late", now: start) && jobs.count == 0)
     }
 
     @Test("An outcome after the deadline is dropped, even if its request has not been visited yet")
     func afterTheDeadline() {
         let jobs = Jobs(capacity: 1)
-        var context = RequestContext(
-            firstByteAt: MonotonicInstant(nanoseconds: 1),
-            now: MonotonicInstant(nanoseconds: 1),
-            request: ParkedRequest(connectionID: 7, requestsBefore: 0),
-            descriptor: -1
-        )
-        let request = context.request
-        let deadline = MonotonicInstant(nanoseconds: 100)
-        #expect(!jobs.begin(context, keeping: "kept", until: deadline) { _ in false })
-        #expect(jobs.count == 0)
-        #expect(jobs.begin(context, keeping: "kept", until: deadline) { _ in true })
-        context.visit = .expired
-        #expect(!jobs.begin(context, keeping: "anew", until: deadline) { _ in true })
-        #expect(!jobs.finish(request, "late", now: deadline))
-        guard case .expired("kept") = jobs.visit(context) else {
-            Issue.record("the request's time is over")
-            return
+        #expect(!begins(jobs, context(1), starts: false) && jobs.count == 0)
+        #expect(begins(jobs, context(1)) && !begins(jobs, context(1, .expired)))
+        #expect(!jobs.finish(context(1).request, "late", now: deadline))
+        #expect(Self.words(jobs.visit(context(1, .expired))) == "kept expired")
+    }
+
+    @Test("A job that ends before its request is parked, or after that, answers it; one that is left is dropped")
+    func server() async throws {
+        let (jobs, began) = (Jobs(capacity: 8), Locked<[ParkedRequest]>([]))
+        let server = try TestServer { _ in
+            let handler = TestHandler(request: { exchange, bytes in
+                let (isEarly, context) = (bytes.equal(exchange.head.path, "/at-once"), exchange.context)
+                let deadline = context.now + .seconds(600)
+                switch jobs.visit(context) {
+                case .none:
+                    _ = jobs.begin(context, keeping: "kept", until: deadline) { request in
+                        began.withLock { $0.append(request) }
+                        if isEarly { jobs.finish(request, "at once", now: context.now) }
+                        return true
+                    }
+                    return .park(until: deadline)
+                case .waiting: return .park(until: deadline)
+                case let visit: exchange.response.body += Array(Self.words(visit).utf8)
+                }
+                return .respond
+            })
+            handler.onAttach = jobs.attach
+            handler.onAbandon = { jobs.abandon($0) }
+            return handler
         }
+        let (client, other) = (try BlockingClient(server.address), try BlockingClient(server.address))
+        for _ in 0..<100 {
+            #expect(client.exchange("GET /at-once HTTP/1.1\r\nHost: a\r\n\r\n")?.text == "kept at once")
+        }
+        began.withLock { $0 = [] }
+        for (index, client) in [client, other].enumerated() {
+            client.send("GET /wait HTTP/1.1\r\nHost: a\r\n\r\n")
+            #expect(server.waitUntil { $0.parked == index + 1 })
+        }
+        other.reset()
+        #expect(server.waitUntil { $0.open == 1 } && jobs.count == 1)
+        // A wake of all requests finds this one still waiting.
+        server.server.wakeParked()
+        #expect(jobs.finish(began.withLock { $0[0] }, "done", now: MonotonicClock.now()))
+        #expect(client.readResponses(1).first?.text == "kept done")
+        await server.stop()
     }
 }

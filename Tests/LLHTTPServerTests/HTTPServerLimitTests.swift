@@ -67,20 +67,6 @@ struct HTTPServerLimitTests {
         await server.server.stop(drainDelay: .zero, grace: .zero)
     }
 
-    @Test("At the limit a connection with a slow request is closed to make room", arguments: TestServer.Kind.allCases)
-    func slowRequest(kind: TestServer.Kind) async throws {
-        let server = try TestServer.limited(kind) { limits in
-            limits.connections = 1
-            limits.slowRequestAge = .milliseconds(20)
-        }
-        let slow = try BlockingClient(server.address)
-        slow.send("GET / HT")
-        #expect(server.waitUntil { $0.open == 1 && $0.idle == 0 })
-        #expect(try becomesTrue { try BlockingClient(server.address).exchange(Self.get)?.status == 200 })
-        #expect(slow.read().end != .timedOut)
-        await server.server.stop(drainDelay: .zero, grace: .zero)
-    }
-
     @Test("A client that begins each request before the last has ended still counts as slow")
     func neverWhollyIdle() async throws {
         let server = try TestServer.limited { limits in
@@ -190,15 +176,6 @@ struct HTTPServerLimitTests {
         #expect(server.waitUntil { $0.accepted == 2_000 && $0.open == 0 })
         // The three are the epoll set, the wake descriptor and the listener.
         #expect(plan.openDescriptors == 3)
-        await server.server.stop(drainDelay: .zero, grace: .zero)
-    }
-
-    @Test("A parked client that resets is dropped at once", arguments: TestServer.Kind.allCases)
-    func parkedReset(kind: TestServer.Kind) async throws {
-        let server = try TestServer(kind)
-        let client = try server.parkedClient()
-        client.reset()
-        #expect(server.waitUntil { $0.closed(.disconnected) == 1 && $0.open == 0 })
         await server.server.stop(drainDelay: .zero, grace: .zero)
     }
 

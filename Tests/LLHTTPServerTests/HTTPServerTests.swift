@@ -9,7 +9,7 @@ struct HTTPServerTests {
     @Test("The error for a port in use names the address")
     func portInUse() async throws {
         let server = try TestServer()
-        let second = HTTPServer(configuration: HTTPServerConfiguration(addresses: [server.address], workerCount: 1)) {
+        let second = HTTPServer(configuration: HTTPServerConfiguration(address: server.address, workerCount: 1)) {
             _ in TestHandler.probe()
         }
         let error = #expect(throws: SocketError.self) { try second.start() }

@@ -57,16 +57,4 @@ struct IgnoredBodyTests {
             #expect(driver.writeIsShut == closes)
         }
     }
-
-    @Test("Every split of the bytes has the same outcome")
-    func splits() {
-        let request = Array("POST /auth HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello\(Self.get)".utf8)
-        for cut in 0...request.count {
-            let driver = ConnectionDriver(handler: makeHandler())
-            driver.send(Array(request[..<cut]))
-            driver.send(Array(request[cut...]))
-            #expect(driver.statuses == [200], "cut at \(cut)")
-            #expect(driver.writeIsShut)
-        }
-    }
 }

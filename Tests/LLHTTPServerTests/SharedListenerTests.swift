@@ -55,8 +55,10 @@ struct SharedListenerTests {
 
     @Test("A connection that was handed over and not taken is closed when its worker ends")
     func handedOver() throws {
-        let handle = try WorkerHandle([])
-        let server = HTTPServer(configuration: HTTPServerConfiguration(addresses: [])) { _ in TestHandler.probe() }
+        let handle = try WorkerHandle(nil)
+        let server = HTTPServer(configuration: HTTPServerConfiguration(address: .loopback(port: 0))) { _ in
+            TestHandler.probe()
+        }
         var worker = Worker(handle, of: server, handler: TestHandler.probe())
         var pair: [Int32] = [0, 0]
         try #require(unsafe socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &pair) == 0)

@@ -15,7 +15,7 @@ struct UnixListenerTests {
     }
 
     func server(mode: UnixSocketMode = .standard, workers: Int = 1) -> HTTPServer {
-        var configuration = HTTPServerConfiguration(addresses: [.unix(path)], workerCount: workers)
+        var configuration = HTTPServerConfiguration(address: .unix(path), workerCount: workers)
         configuration.socketMode = mode
         return HTTPServer(configuration: configuration) { _ in TestHandler.probe() }
     }
@@ -44,7 +44,7 @@ struct UnixListenerTests {
         let mode = try #require(UnixSocketMode(text))
         let server = server(mode: mode)
         try server.start()
-        #expect(server.localAddresses == [.unix(path)])
+        #expect(server.localAddress == .unix(path))
         #expect(try #require(self.mode(path.description)) & 0o7777 == mode_t(text, radix: 8))
         #expect(try status() == 200)
         await server.stop(drainDelay: .zero, grace: .seconds(5))
@@ -108,7 +108,7 @@ struct UnixListenerTests {
         ]
     )
     func noPlace(text: String, reason: String) throws {
-        let configuration = HTTPServerConfiguration(addresses: [.unix(try UnixSocketPath(text))], workerCount: 1)
+        let configuration = HTTPServerConfiguration(address: .unix(try UnixSocketPath(text)), workerCount: 1)
         let server = HTTPServer(configuration: configuration) { _ in TestHandler.probe() }
         let error = #expect(throws: SocketError.self) { try server.start() }
         #expect(error?.description == "cannot bind to unix:\(text): \(reason)")
@@ -131,22 +131,6 @@ struct UnixListenerTests {
             #expect(try status() == 200)
             await second.stop(drainDelay: .zero, grace: .seconds(5))
             #expect(mode(path.description) == nil)
-        }
-    }
-
-    @Test("A server may also listen on a port, and stops on both", arguments: [1, 2])
-    func besidePort(workers: Int) async throws {
-        let server = HTTPServer(
-            configuration: HTTPServerConfiguration(addresses: [.unix(path), .loopback(port: 0)], workerCount: workers)
-        ) { _ in TestHandler.probe() }
-        try server.start()
-        #expect(server.localAddresses.count == 2)
-        for address in server.localAddresses {
-            #expect(try BlockingClient(address).exchange(Self.get)?.status == 200)
-        }
-        #expect(await server.stop(drainDelay: .zero, grace: .seconds(5)) == 0)
-        for address in server.localAddresses {
-            #expect(throws: SocketError.self) { try BlockingClient(address) }
         }
     }
 }

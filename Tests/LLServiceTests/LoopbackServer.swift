@@ -48,7 +48,7 @@ final class LoopbackServer: Sendable {
             webhooks: webhooks,
             exposition: { registry.render() }
         )
-        var configuration = HTTPServerConfiguration(addresses: [.loopback(port: 0)], workerCount: workerCount)
+        var configuration = HTTPServerConfiguration(address: .loopback(port: 0), workerCount: workerCount)
         configuration.limits = .patient
         server = HTTPServer(configuration: configuration) { _ in ServiceHandler(core: core, listener: .service) }
         (self.core, self.cache, self.registry, log) = (core, cache, registry, tools.log)
@@ -63,7 +63,7 @@ final class LoopbackServer: Sendable {
     }
 
     func connect() throws -> BlockingClient {
-        try BlockingClient(server.localAddresses.first ?? .loopback(port: 0))
+        try BlockingClient(server.localAddress ?? .loopback(port: 0))
     }
 
     func stop(grace: Duration = .seconds(5)) async {

@@ -52,28 +52,6 @@ struct TLSConnectionTests {
         #expect(OpenSSLError.isQueueEmpty)
     }
 
-    @Test("A write to a full connection is partial, and the rest can follow from another buffer")
-    func partialWrites() throws {
-        let pair = try TLSPair(client: clientContext(), server: serverContext())
-        try pair.handshake()
-        let bytes = [UInt8](repeating: 7, count: 4_000_000)
-        var sent = 0
-        var received = 0
-        while received < bytes.count {
-            while sent < bytes.count {
-                guard case .bytes(let count) = try pair.server.write(Array(bytes[sent...].prefix(100_000)).span) else {
-                    break
-                }
-                sent += count
-            }
-            while case (.bytes(let count), let piece) = try TLSPair.read(pair.client, count: 65_536) {
-                #expect(piece.allSatisfy { $0 == 7 })
-                received += count
-            }
-        }
-        #expect(sent == bytes.count && received == bytes.count)
-    }
-
     @Test("One call reads a bounded part of the messages of a server whose handshake never ends")
     func endlessHandshake() throws {
         let pair = try TLSPair(client: clientContext(), server: serverContext())

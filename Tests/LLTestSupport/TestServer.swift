@@ -37,7 +37,7 @@ package final class TestServer: Sendable {
     ) throws {
         folder = kind == .unix ? try ShortFolder() : nil
         let address = try folder?.socketAddress() ?? .loopback(port: 0)
-        var configuration = HTTPServerConfiguration(addresses: [address], workerCount: workerCount)
+        var configuration = HTTPServerConfiguration(address: address, workerCount: workerCount)
         (configuration.limits, configuration.tls) = (limits, tls)
         server = HTTPServer(configuration: configuration, makeHandler: makeHandler)
         if let faults { try faults.follow(server.start) } else { try server.start() }
@@ -78,7 +78,7 @@ package final class TestServer: Sendable {
     }
 
     /// The address of the listener.
-    package var address: ListenAddress { server.localAddresses.first ?? .loopback(port: 0) }
+    package var address: ListenAddress { server.localAddress ?? .loopback(port: 0) }
 
     /// Waits until the counters satisfy `condition`, at most for `timeout`.
     package func waitUntil(_ timeout: Duration = patienceOfTests, _ condition: (HTTPServerCounters) -> Bool) -> Bool {

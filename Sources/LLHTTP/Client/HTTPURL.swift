@@ -71,13 +71,9 @@ extension HTTPURL {
     /// True if the host is `localhost` or a loopback address. No resolver is asked.
     package var isLoopbackHost: Bool { SocketAddress(host: host)?.isLoopback == true }
 
-    /// Path and query: visible ASCII without the fragment, which is never sent (RFC 9110, 4.2.5). A byte that no URL
-    /// may hold is refused (RFC 3986, 2).
+    /// Path and query without the fragment, which is never sent (RFC 9110, 4.2.5).
     private static func target(_ rest: ArraySlice<UInt8>) throws(ParsingError) -> String {
-        let forbidden = Array("\"<>\\^`{|}#".utf8)
-        for byte in rest {
-            guard byte > 0x20, byte < 0x7F, !forbidden.contains(byte) else { throw .invalidPath }
-        }
+        guard rest.allSatisfy(URIGrammar.isTargetByte) else { throw .invalidPath }
         let text = String(decoding: rest, as: UTF8.self)
         return rest.first == UInt8(ascii: "/") ? text : "/" + text
     }

@@ -77,9 +77,10 @@ extension ProxySettings.Server {
         if rest.hasSuffix("/") { rest = rest.dropLast() }
         var authorization: String?
         if let at = rest.lastIndex(of: "@") {
-            guard let decoded = Self.percentDecoded(rest[..<at]) else {
-                throw .init(description: "HTTPS_PROXY has malformed user information")
-            }
+            let bytes = Array(rest[..<at].utf8)
+            guard let decoded = PercentEncoding.decode(bytes.span, bytes.indices),
+                decoded.allSatisfy({ $0 >= 0x20 && $0 != 0x7F })
+            else { throw .init(description: "HTTPS_PROXY has malformed user information") }
             // RFC 7617: `user:password` in base64.
             authorization = "Basic \(Base64.encode(decoded))"
             rest = rest[rest.index(after: at)...]
@@ -88,14 +89,5 @@ extension ProxySettings.Server {
             throw .init(description: "HTTPS_PROXY is no URL of a proxy")
         }
         self.init(host: place.host, port: place.port ?? 80, authorization: authorization)
-    }
-
-    /// The decoded bytes; nil if an escape is malformed or the result holds a control character.
-    private static func percentDecoded(_ text: Substring) -> [UInt8]? {
-        let bytes = Array(text.utf8)
-        guard let decoded = PercentEncoding.decode(bytes.span, bytes.indices),
-            decoded.allSatisfy({ $0 >= 0x20 && $0 != 0x7F })
-        else { return nil }
-        return decoded
     }
 }

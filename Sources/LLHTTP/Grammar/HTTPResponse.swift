@@ -125,7 +125,7 @@ package struct ResponseEncoder: ~Copyable {
             Self.fixedByteCount + dateLine.count + response.fields.count
             + (response.bodyIsShared ? 0 : response.body.count)
         output.append(addingCapacity: room) { (output: inout OutputSpan<UInt8>) in
-            StatusLine.append(response.status, to: &output)
+            Self.append(response.status, to: &output)
             output.append(dateLine.span)
             output.append(response.fields.span)
             if response.allowsContent {
@@ -145,25 +145,13 @@ package struct ResponseEncoder: ~Copyable {
         }
     }
 
-    /// Greatest length of a response without its date line, its handler's fields and its content: the status line, a
-    /// `Content-Length` line of at most 37 bytes, and a `Connection` line of 26 bytes with the empty line.
-    private static let fixedByteCount = StatusLine.byteCount + 80
+    /// Greatest length of a response without its date line, its handler's fields and its content: a status line of at most
+    /// 48 bytes (the longest phrase has 31), a `Content-Length` line of at most 37 bytes, and a `Connection` line of 26
+    /// bytes with the empty line.
+    private static let fixedByteCount = 128
 
-    private mutating func renewDate(_ unixSeconds: Int64) {
-        dateLine.removeAll(keepingCapacity: true)
-        dateLine.append("Date: ")
-        HTTPDate.append(unixSeconds: unixSeconds, to: &dateLine)
-        dateLine.append("\r\n")
-        dateSecond = unixSeconds
-    }
-}
-
-/// The status lines that this project sends, each written out (RFC 9112 §4: a space always follows the code).
-enum StatusLine {
-    /// Greatest length of a status line in bytes. A status has at most five digits, a phrase 31 bytes.
-    static let byteCount = 48
-
-    static func append(_ status: UInt16, to output: inout OutputSpan<UInt8>) {
+    /// RFC 9112 §4: a space always follows the code.
+    private static func append(_ status: UInt16, to output: inout OutputSpan<UInt8>) {
         // Nearly every answer has this status.
         if status == 200 { return output.append("HTTP/1.1 200 OK\r\n") }
         output.append("HTTP/1.1 ")
@@ -173,10 +161,9 @@ enum StatusLine {
         output.append("\r\n")
     }
 
-    /// The reason phrase of RFC 9110 §15; empty for a status that is not listed here.
+    /// The phrases of RFC 9110 §15 for the statuses that this project sends.
     private static func reason(_ status: UInt16) -> StaticString {
         switch status {
-        case 200: "OK"
         case 204: "No Content"
         case 302: "Found"
         case 304: "Not Modified"
@@ -201,6 +188,14 @@ enum StatusLine {
         case 505: "HTTP Version Not Supported"
         default: ""
         }
+    }
+
+    private mutating func renewDate(_ unixSeconds: Int64) {
+        dateLine.removeAll(keepingCapacity: true)
+        dateLine.append("Date: ")
+        HTTPDate.append(unixSeconds: unixSeconds, to: &dateLine)
+        dateLine.append("\r\n")
+        dateSecond = unixSeconds
     }
 }
 

@@ -2,12 +2,12 @@ internal import CLLSystem
 internal import Dispatch
 internal import Synchronization
 
-/// An HTTP/1.1 server: one worker for each processor, each with its own listeners, epoll set and handler. The first worker
+/// An HTTP/1.1 server: one worker for each processor, each with its own listener, epoll set and handler. The first worker
 /// accepts the connections of a Unix socket and distributes them.
 package final class HTTPServer: Sendable {
     package let configuration: HTTPServerConfiguration
     private let makeHandler: @Sendable (Int) -> any HTTPRequestHandler
-    private let addresses = Locked<[ListenAddress]>([])
+    private let address = Locked<ListenAddress?>(nil)
     private let workers = DispatchGroup()
     private let stopHasBegun = Atomic<Bool>(false)
     /// All workers, as other threads see them; empty before the start.
@@ -32,19 +32,22 @@ package final class HTTPServer: Sendable {
     /// Binds, listens and starts the workers; returns once connections are accepted. A server starts once. After an error
     /// nothing is left open, and it may be started again.
     package func start() throws(SocketError) {
-        var listeners = [[Listener]](repeating: [], count: configuration.plannedWorkers)
-        var addresses: [ListenAddress] = []
+        let count = max(1, configuration.workerCount ?? ProcessLimits.processorCount())
+        var listeners: [Listener] = []
         var handles: [WorkerHandle] = []
+        let address: ListenAddress
         do throws(SocketError) {
-            for address in configuration.addresses { addresses.append(try bind(address, &listeners)) }
-            for listeners in listeners { handles.append(try WorkerHandle(listeners)) }
+            address = try bind(count, &listeners)
+            for index in 0..<count {
+                handles.append(try WorkerHandle(index < listeners.count ? listeners[index] : nil))
+            }
         } catch {
-            for listener in listeners.joined() { listener.close() }
+            for listener in listeners { listener.close() }
             for handle in handles { platform_close(handle.poll) }
             throw error
         }
         self.handles.withLock { $0 = handles }
-        self.addresses.withLock { $0 = addresses }
+        self.address.withLock { $0 = address }
         for (index, handle) in handles.enumerated() {
             // A queue of its own for each worker, which keeps one of Dispatch's threads until the worker ends.
             DispatchQueue(label: "http-worker-\(index)").async(group: workers) { [self] in
@@ -54,35 +57,32 @@ package final class HTTPServer: Sendable {
         }
     }
 
-    /// Adds a listener on the port to each worker, with a queue of its own, or one on a Unix socket to the first worker.
+    /// Makes a listener on the port for each worker, with a queue of its own, or one on a Unix socket for the first worker.
     /// - Returns: The address, with the port that the system chose.
-    private func bind(
-        _ address: ListenAddress,
-        _ listeners: inout [[Listener]]
-    ) throws(SocketError) -> ListenAddress {
+    private func bind(_ count: Int, _ listeners: inout [Listener]) throws(SocketError) -> ListenAddress {
         let backlog = configuration.limits.backlog
-        switch address {
+        switch configuration.address {
         case .unix(let path):
-            listeners[0].append(try Listener(on: path, mode: configuration.socketMode, backlog: backlog))
-            return address
+            listeners = [try Listener(on: path, mode: configuration.socketMode, backlog: backlog)]
+            return configuration.address
         case .network(let address):
             var bound = address
             // SO_REUSEPORT would also share the port with another process of the same user, without an error.
             let claim = address.port == 0 ? -1 : try Socket.claim(on: address).release()
             defer { if claim >= 0 { platform_close(claim) } }
-            for worker in listeners.indices {
+            for _ in 0..<count {
                 let socket = try Socket.listener(on: bound, backlog: backlog, sharesPort: true)
                 // Accepted sockets inherit the option, which saves one call per accept.
                 socket.setNoDelay()
-                if worker == 0 { bound = try socket.localAddress() }
-                listeners[worker].append(Listener(descriptor: socket.release(), file: nil))
+                bound = try socket.localAddress()
+                listeners.append(Listener(descriptor: socket.release(), file: nil))
             }
             return .network(bound)
         }
     }
 
-    /// The bound addresses, with the ports the system chose; empty before ``start()``.
-    package var localAddresses: [ListenAddress] { addresses.withLock { $0 } }
+    /// The bound address, with the port that the system chose; nil before ``start()``.
+    package var localAddress: ListenAddress? { address.withLock { $0 } }
 
     /// 0 before ``start()``.
     package var workerCount: Int { handles.withLock { $0.count } }
@@ -107,9 +107,9 @@ package final class HTTPServer: Sendable {
     /// Does the same without waiting for the end. The first call sets the time at which the listeners close, the last one
     /// the end of the grace.
     package func beginStop(drainDelay: Duration, grace: Duration) {
-        let listenersCloseAt = MonotonicClock.now() + drainDelay
+        let listenerClosesAt = MonotonicClock.now() + drainDelay
         stopHasBegun.store(true, ordering: .releasing)
-        let stop = WorkerTask.stop(listenersCloseAt: listenersCloseAt, cutOffAt: listenersCloseAt + grace)
+        let stop = WorkerTask.stop(listenerClosesAt: listenerClosesAt, cutOffAt: listenerClosesAt + grace)
         for handle in handles.withLock({ $0 }) { handle.send(stop) }
     }
 
@@ -202,20 +202,18 @@ package enum ConnectionCloseCause: String, CaseIterable, Sendable {
 }
 
 package struct HTTPServerConfiguration: Sendable {
-    /// The addresses to listen on; port 0 lets the system choose (see ``HTTPServer/localAddresses``).
-    package var addresses: [ListenAddress]
-    /// The permissions of Unix sockets among them.
+    /// The address to listen on; port 0 lets the system choose (see ``HTTPServer/localAddress``).
+    package var address: ListenAddress
+    /// The permissions of a Unix socket.
     package var socketMode = UnixSocketMode.standard
     /// The number of workers, at least 1; nil: one for each processor this process may use.
     package var workerCount: Int?
     package var limits = HTTPServerLimits()
-    /// The TLS settings of the listeners; nil: they speak plain HTTP.
+    /// Nil: the listener speaks plain HTTP.
     package var tls: Published<TLSContext>?
 
-    package var plannedWorkers: Int { max(1, workerCount ?? ProcessLimits.processorCount()) }
-
-    package init(addresses: [ListenAddress], workerCount: Int? = nil) {
-        self.addresses = addresses
+    package init(address: ListenAddress, workerCount: Int? = nil) {
+        self.address = address
         self.workerCount = workerCount
     }
 }

@@ -20,7 +20,7 @@ extension Worker {
             case .serve(let descriptor): admit(descriptor, from: nil)
             case .makeRoom(let peer): makeRoomElsewhere(for: peer)
             case .stop(let closeAt, let cutOffAt):
-                if !isDraining { listenersCloseAt = closeAt }
+                if !isDraining { listenerClosesAt = closeAt }
                 self.cutOffAt = cutOffAt
                 host.isDraining = true
             }
@@ -29,32 +29,30 @@ extension Worker {
         if !tasks.isEmpty { publish() }
         if !isDraining { return true }
         now = MonotonicClock.now()
-        if now >= listenersCloseAt {
-            if listenersAreRefusing { closeListeners() } else { refuseNewConnections() }
+        if now >= listenerClosesAt {
+            if listenerIsRefusing { closeListener() } else { refuseNewConnections() }
         }
         if now >= cutOffAt { return false }
-        return listenersCloseAt != .never || table.count > 0 || !handle.endTasks()
+        return listenerClosesAt != .never || table.count > 0 || !handle.endTasks()
     }
 
     /// The drain delay is over: no new connection from now on, and idle ones close after a last moment.
     private mutating func refuseNewConnections() {
-        listenersAreRefusing = true
-        for listener in listeners {
-            guard let file = listener.file else {
-                // Without permission for the filter, only the few connections made between the last accept and the close
-                // are lost.
-                _ = platform_refuse_new_connections(listener.descriptor)
-                continue
-            }
+        listenerIsRefusing = true
+        listenerClosesAt = now
+        if let listener, let file = listener.file {
             // The file goes first, so that no other process takes it for a stale one.
             file.remove()
             _ = platform_shutdown_read(listener.descriptor)
-            // The listener refuses new connections; those already queued are served.
-            acceptQueue(of: listener)
+            // The connections that are already queued are served.
+            while acceptConnections() {}
             _ = platform_epoll_remove(handle.poll, listener.descriptor)
+        } else if let listener {
+            // Without permission for the filter, only the few connections made between the last accept and the close are
+            // lost.
+            _ = platform_refuse_new_connections(listener.descriptor)
+            listenerClosesAt = now.adding(nanoseconds: Self.handshakeWaitNanoseconds)
         }
-        let haveHandshakes = listeners.contains { $0.file == nil }
-        listenersCloseAt = haveHandshakes ? now.adding(nanoseconds: Self.handshakeWaitNanoseconds) : now
         for connection in table.all() {
             connection.beginDrain(host)
             table.schedule(connection)
@@ -62,19 +60,14 @@ extension Worker {
     }
 
     /// The system has completed the connections in the accept queue, so their clients expect an answer and get one.
-    private mutating func closeListeners() {
-        for listener in listeners {
-            acceptQueue(of: listener)
+    private mutating func closeListener() {
+        while acceptConnections() {}
+        if let listener = listener.take() {
             _ = platform_epoll_remove(handle.poll, listener.descriptor)
             listener.close()
         }
-        listeners.removeAll()
-        listenersCloseAt = .never
+        listenerClosesAt = .never
         acceptPausedUntil = .never
-    }
-
-    private mutating func acceptQueue(of listener: Listener) {
-        while acceptConnections(listener, atMost: limits.acceptsPerWake) {}
     }
 
     mutating func closeEverything() {
@@ -87,8 +80,7 @@ extension Worker {
         while !handle.endTasks() {
             for case .serve(let descriptor) in handle.takeTasks() { platform_close(descriptor) }
         }
-        for listener in listeners { listener.close() }
-        listeners.removeAll()
+        listener.take()?.close()
         platform_close(handle.poll)
         publish()
     }
@@ -102,14 +94,14 @@ enum WorkerTask {
     case serve(Int32)
     /// Close a connection of the largest peer for one that another worker has admitted from this peer.
     case makeRoom(Peer?)
-    case stop(listenersCloseAt: MonotonicInstant, cutOffAt: MonotonicInstant)
+    case stop(listenerClosesAt: MonotonicInstant, cutOffAt: MonotonicInstant)
 }
 
 final class WorkerHandle: Sendable {
     let wake: WakeSignal
-    /// The worker's own resources, made before its loop begins: an epoll set, and bound sockets that are in it.
+    /// The worker's own resources, made before its loop begins: an epoll set, and a bound socket that is in it.
     let poll: Int32
-    let listeners: [Listener]
+    let listener: Listener?
     /// The time of the check that the worker has not answered yet, in nanoseconds of the monotonic clock; 0 for none.
     private let checkedAt = Atomic<UInt64>(0)
     /// The tasks that the worker has not taken yet; nil once it ends.
@@ -119,15 +111,18 @@ final class WorkerHandle: Sendable {
     let hasPeerOverShare = Atomic<Bool>(false)
     let counters = Locked(HTTPServerCounters())
 
-    init(_ listeners: [Listener]) throws(SocketError) {
+    init(_ listener: Listener?) throws(SocketError) {
+        self.listener = listener
         poll = platform_epoll_create()
         guard poll >= 0 else { throw SocketError(.createPoll, errorNumber: -poll) }
         wake = WakeSignal()
-        if let failure = wake.error ?? Worker.register(poll, wake: wake.descriptor, listeners: listeners) {
-            platform_close(poll)
-            throw failure
+        var result = platform_epoll_add(poll, wake.descriptor, ReadyEvents.readable, Worker.wakeTag)
+        if result >= 0, let listener {
+            result = platform_epoll_add(poll, listener.descriptor, ReadyEvents.readable, Worker.listenerTag)
         }
-        self.listeners = listeners
+        if result >= 0 { return }
+        platform_close(poll)
+        throw wake.error ?? SocketError(.controlPoll, errorNumber: -result)
     }
 
     /// False if the worker has not answered a check for longer than `limit`. Each check wakes the worker, and a later

@@ -2,20 +2,11 @@ internal import CLLSystem
 internal import Synchronization
 
 extension Worker {
-    static func register(_ poll: Int32, wake: Int32, listeners: [Listener]) -> SocketError? {
-        var result = platform_epoll_add(poll, wake, ReadyEvents.readable, wakeTag)
-        for (position, listener) in listeners.enumerated() where result >= 0 {
-            result = platform_epoll_add(poll, listener.descriptor, ReadyEvents.readable, tag(at: position))
-        }
-        return result < 0 ? SocketError(.controlPoll, errorNumber: -result) : nil
-    }
-
-    private static func tag(at position: Int) -> UInt64 { firstListenerTag + UInt64(position) }
-
     /// - Returns: False if the queue is empty or accepting must pause.
     @discardableResult
-    mutating func acceptConnections(_ listener: Listener, atMost most: Int) -> Bool {
-        for _ in 0..<most {
+    mutating func acceptConnections() -> Bool {
+        guard let listener else { return false }
+        for _ in 0..<limits.acceptsPerWake {
             var address: SocketAddress?
             let result = Socket.accept(listener.descriptor, peer: &address)
             if result >= 0 {
@@ -150,22 +141,21 @@ extension Worker {
     private mutating func pauseAccepting() {
         if acceptPausedUntil != .never { return }
         acceptPausedUntil = now + limits.acceptPause
-        setListeners(watched: false)
+        watchListener(false)
     }
 
     mutating func resumeAccepting() {
         acceptPausedUntil = .never
         // A Unix socket that refuses connections would be readable for ever.
-        if !listenersAreRefusing { setListeners(watched: true) }
+        if !listenerIsRefusing { watchListener(true) }
     }
 
-    private mutating func setListeners(watched: Bool) {
-        for (position, listener) in listeners.enumerated() {
-            let events = watched ? ReadyEvents.readable : 0
-            let result = platform_epoll_modify(handle.poll, listener.descriptor, events, Self.tag(at: position))
-            // The worker tries again when the pause is over.
-            if result < 0, watched { acceptPausedUntil = now + limits.acceptPause }
-        }
+    private mutating func watchListener(_ isWatched: Bool) {
+        guard let listener else { return }
+        let events = isWatched ? ReadyEvents.readable : 0
+        let result = platform_epoll_modify(handle.poll, listener.descriptor, events, Self.listenerTag)
+        // The worker tries again when the pause is over.
+        if result < 0, isWatched { acceptPausedUntil = now + limits.acceptPause }
     }
 }
 

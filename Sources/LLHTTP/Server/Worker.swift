@@ -1,11 +1,10 @@
 internal import CLLSystem
 internal import Synchronization
 
-/// One serial queue of a server: its listeners, its epoll set, its connections. It shares nothing while requests are served.
+/// One serial queue of a server: its listener, its epoll set, its connections. It shares nothing while requests are served.
 struct Worker: ~Copyable {
-    static let wakeTag = UInt64.max
-    /// Tags from this one on are listeners, counted down from ``wakeTag``; no slab has that many slots.
-    static let firstListenerTag = UInt64.max - 1_000
+    /// No connection has these tags: no table has that many slots.
+    static let (wakeTag, listenerTag) = (UInt64.max, UInt64.max - 1)
     static let eventCapacity = 256
 
     let limits: HTTPServerLimits
@@ -13,7 +12,8 @@ struct Worker: ~Copyable {
     let handle: WorkerHandle
     var host: ConnectionHost
     var receiveBuffer: [UInt8]
-    var listeners: [Listener]
+    /// Nil once it is closed, and for the workers that take connections of a Unix socket from the first.
+    var listener: Listener?
     var table = ConnectionTable()
     var tls: Published<TLSContext>.Copy?
     /// The connections that continue once others were served: with whole requests that wait, decrypted bytes, or a parked
@@ -29,9 +29,9 @@ struct Worker: ~Copyable {
     private var events = [platform_event](repeating: platform_event(), count: Worker.eventCapacity)
     private var drainedAt: MonotonicInstant
     var isDraining: Bool { host.isDraining }
-    var listenersCloseAt = MonotonicInstant.never
+    var listenerClosesAt = MonotonicInstant.never
     var cutOffAt = MonotonicInstant.never
-    var listenersAreRefusing = false
+    var listenerIsRefusing = false
     let workerCount: Int
     /// The memory that this worker's connections may hold, in bytes.
     let memoryShare: Int
@@ -41,7 +41,7 @@ struct Worker: ~Copyable {
     var releasedBytes = 0
 
     init(_ handle: WorkerHandle, of server: HTTPServer, handler: any HTTPRequestHandler) {
-        listeners = handle.listeners
+        listener = handle.listener
         self.handle = handle
         var limits = server.configuration.limits
         workerCount = max(server.handles.withLock { $0.count }, 1)
@@ -66,11 +66,9 @@ struct Worker: ~Copyable {
 
     private mutating func runOnce() {
         let before = now
-        let (poll, wait) = (handle.poll, timeout())
-        // At most `count` events are written from the base address on.
-        let count = unsafe events.withUnsafeMutableBufferPointer { buffer in
-            Int(unsafe platform_epoll_wait(poll, buffer.baseAddress, Int32(buffer.count), wait))
-        }
+        let wait = timeout()
+        // The array has room for this number of events.
+        let count = Int(unsafe platform_epoll_wait(handle.poll, &events, Int32(Self.eventCapacity), wait))
         now = MonotonicClock.now()
         polledAt = now
         host.unixSeconds = WallClock.unixSeconds()
@@ -94,9 +92,8 @@ struct Worker: ~Copyable {
         if event.tag == Self.wakeTag {
             handle.wake.clear()
             handle.answerCheck()
-        } else if event.tag >= Self.firstListenerTag {
-            let position = Int(event.tag - Self.firstListenerTag)
-            if position < listeners.count { acceptConnections(listeners[position], atMost: limits.acceptsPerWake) }
+        } else if event.tag == Self.listenerTag {
+            acceptConnections()
         } else if let connection = table.find(tag: event.tag) {
             now = MonotonicClock.now()
             handle(connection, event.events)
@@ -109,7 +106,7 @@ struct Worker: ~Copyable {
         let next = min(
             table.nextDeadline,
             handshakesWait ? nextHandshakeTurn() : .never,
-            min(acceptPausedUntil, listenersCloseAt, cutOffAt, host.handler.willWait(at: now))
+            min(acceptPausedUntil, listenerClosesAt, cutOffAt, host.handler.willWait(at: now))
         )
         if next == .never { return -1 }
         let left = next.nanoseconds(since: now)

@@ -12,14 +12,14 @@ package struct ServiceManager: Sendable {
         case alive = "WATCHDOG=1"
     }
 
-    private let socketName: [UInt8]
+    private let socketName: String
 
     /// - Parameter notifySocket: The value of `NOTIFY_SOCKET`: an absolute path, or an abstract name after `@`. Any
     ///   other value gives nil: there is no manager to notify.
     package init?(notifySocket: String?) {
         guard let notifySocket, notifySocket.utf8.count > 1, notifySocket.first == "/" || notifySocket.first == "@"
         else { return nil }
-        socketName = Array(notifySocket.utf8)
+        socketName = notifySocket
     }
 
     /// The time between two signs of life that the manager wants, half of `WATCHDOG_USEC`; nil if it wants none of this
@@ -41,18 +41,8 @@ package struct ServiceManager: Sendable {
         if let time { text += "\nEXTEND_TIMEOUT_USEC=\(time.components.seconds * 1_000_000)" }
         // A line feed would begin another assignment.
         if let status { text += "\nSTATUS=" + String(status.map { $0.isNewline ? " " : $0 }) }
-        let bytes = Array(text.utf8)
-        // Both arrays are read up to their own counts.
-        let result = unsafe socketName.withUnsafeBytes { name in
-            unsafe bytes.withUnsafeBytes { content in
-                unsafe platform_send_datagram(
-                    name.baseAddress?.assumingMemoryBound(to: CChar.self),
-                    name.count,
-                    content.baseAddress,
-                    content.count
-                )
-            }
-        }
+        // Both texts are read up to their own counts.
+        let result = unsafe platform_send_datagram(socketName, socketName.utf8.count, text, text.utf8.count)
         if result < 0 { throw SocketError(.send, errorNumber: -result) }
     }
 }

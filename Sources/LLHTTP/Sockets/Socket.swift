@@ -136,10 +136,9 @@ extension Socket {
     }
 
     package static func receive(_ descriptor: Int32, into buffer: inout [UInt8], atMost most: Int = .max) -> Transfer {
-        // The system writes at most this number of bytes from the base address on, all within the array.
-        let result = unsafe buffer.withUnsafeMutableBytes { bytes in
-            unsafe platform_recv(descriptor, bytes.baseAddress, min(bytes.count, most))
-        }
+        let room = min(buffer.count, most)
+        // The system writes at most this number of bytes, all within the array.
+        let result = unsafe platform_recv(descriptor, &buffer, room)
         return result == 0 ? .closed : transfer(of: result, orWait: .wantRead)
     }
 
@@ -184,16 +183,14 @@ extension Socket {
     /// Connects at once or fails: a Unix socket has no handshake to wait for.
     package func connect(to path: UnixSocketPath) throws(SocketError) {
         let text = path.description
-        // The pointer and the count describe the path's own bytes.
-        let result = unsafe text.withCString { unsafe platform_unix_connect(descriptor, $0, text.utf8.count) }
+        let result = unsafe platform_unix_connect(descriptor, text, text.utf8.count)
         try Self.check(result, .connect, .unix(path))
     }
 
     /// Makes the socket's file; a file of that name must not exist.
     package func bind(to path: UnixSocketPath) throws(SocketError) {
         let text = path.description
-        // The pointer and the count describe the path's own bytes.
-        let result = unsafe text.withCString { unsafe platform_unix_bind(descriptor, $0, text.utf8.count) }
+        let result = unsafe platform_unix_bind(descriptor, text, text.utf8.count)
         try Self.check(result, .bind, .unix(path))
     }
 }

@@ -23,8 +23,17 @@ internal import Glibc
     package convenience init(client context: TLSContext, descriptor: Int32, hostName: String) throws(TLSError) {
         // OpenSSL's own bounds are enough: a client has chosen its server.
         try self.init(context, descriptor, longestMessage: 0)
-        try expect(hostName)
         unsafe SSL_set_connect_state(pointer)
+        let parameters = unsafe SSL_get0_param(pointer)
+        if unsafe X509_VERIFY_PARAM_set1_ip_asc(parameters, hostName) == 1 { return }
+        ERR_clear_error()
+        // The final dot of a root name is part of neither SNI (RFC 6066, 3) nor a certificate's name.
+        let name = hostName.hasSuffix(".") ? String(hostName.dropLast()) : hostName
+        // Partial wildcards are refused, and the subject's common name is never used (RFC 9525, 2 and 6.3).
+        let flags = UInt32(X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS) | UInt32(X509_CHECK_FLAG_NEVER_CHECK_SUBJECT)
+        unsafe SSL_set_hostflags(pointer, flags)
+        try TLSError.require(unsafe SSL_set1_host(pointer, name), "the host name")
+        try TLSError.require(unsafe CLLOpenSSL_SSL_set_host_name(pointer, name), "the host name")
     }
 
     package convenience init(server context: TLSContext, descriptor: Int32) throws(TLSError) {
@@ -43,19 +52,6 @@ internal import Glibc
     }
 
     deinit { unsafe SSL_free(pointer) }
-
-    private func expect(_ hostName: String) throws(TLSError) {
-        let parameters = unsafe SSL_get0_param(pointer)
-        if unsafe X509_VERIFY_PARAM_set1_ip_asc(parameters, hostName) == 1 { return }
-        ERR_clear_error()
-        // The final dot of a root name is part of neither SNI (RFC 6066, 3) nor a certificate's name.
-        let name = hostName.hasSuffix(".") ? String(hostName.dropLast()) : hostName
-        // Partial wildcards are refused, and the subject's common name is never used (RFC 9525, 2 and 6.3).
-        let flags = UInt32(X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS) | UInt32(X509_CHECK_FLAG_NEVER_CHECK_SUBJECT)
-        unsafe SSL_set_hostflags(pointer, flags)
-        try TLSError.require(unsafe SSL_set1_host(pointer, name), "the host name")
-        try TLSError.require(unsafe CLLOpenSSL_SSL_set_host_name(pointer, name), "the host name")
-    }
 }
 
 nonisolated(unsafe) private let socketMethod = unsafe CLLOpenSSL_BIO_socket_method()

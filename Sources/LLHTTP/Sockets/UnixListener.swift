@@ -6,12 +6,19 @@ extension Listener {
     ///
     /// A socket refuses every connection until it listens, so no client connects before the permissions are right.
     init(on path: UnixSocketPath, mode: UnixSocketMode, backlog: Int32) throws(SocketError) {
-        let socket = try Self.bound(to: path)
+        let socket = try Socket.makeUnix(for: path)
+        do throws(SocketError) {
+            try socket.bind(to: path)
+        } catch {
+            guard error.errorNumber == EADDRINUSE else { throw error }
+            try Self.removeStale(path)
+            try socket.bind(to: path)
+        }
         guard let file = UnixSocketFile(at: path) else {
             throw SocketError(.bind, errorNumber: ENOENT, address: .unix(path))
         }
         do throws(SocketError) {
-            let result = unsafe path.description.withCString { unsafe platform_change_mode($0, mode.bits) }
+            let result = unsafe platform_change_mode(path.description, mode.bits)
             try Socket.check(result, .setMode, .unix(path))
             try Socket.check(platform_listen(socket.descriptor, backlog), .listen, .unix(path))
         } catch {
@@ -19,18 +26,6 @@ extension Listener {
             throw error
         }
         self.init(descriptor: socket.release(), file: file)
-    }
-
-    private static func bound(to path: UnixSocketPath) throws(SocketError) -> Socket {
-        let socket = try Socket.makeUnix(for: path)
-        do throws(SocketError) {
-            try socket.bind(to: path)
-        } catch {
-            guard error.errorNumber == EADDRINUSE else { throw error }
-            try removeStale(path)
-            try socket.bind(to: path)
-        }
-        return socket
     }
 
     /// Removes the file of a socket if its process has ended, and no other file.
@@ -45,7 +40,7 @@ extension Listener {
         } catch {
             switch error.errorNumber {
             case ECONNREFUSED:
-                let result = unsafe path.description.withCString { unsafe platform_unlink($0) }
+                let result = unsafe platform_unlink(path.description)
                 return try Socket.check(result, .replace, .unix(path))
             // A process listens there, and its queue is full.
             case EAGAIN: break
@@ -68,7 +63,7 @@ package struct UnixSocketFile: Sendable {
     /// Nil if there is no file, or if this process may not examine it.
     fileprivate static func facts(of path: UnixSocketPath) -> platform_file? {
         var facts = platform_file()
-        return unsafe path.description.withCString { unsafe platform_file_facts($0, &facts) } >= 0 ? facts : nil
+        return unsafe platform_file_facts(path.description, &facts) >= 0 ? facts : nil
     }
 
     /// Removes the file, unless it is gone or another one has replaced it: the system gives the inode to no other file
@@ -76,6 +71,6 @@ package struct UnixSocketFile: Sendable {
     func remove() {
         guard let now = Self.facts(of: path), now.device == facts.device, now.inode == facts.inode else { return }
         // If this is not allowed, the next start finds that no process listens there.
-        _ = unsafe path.description.withCString { unsafe platform_unlink($0) }
+        _ = unsafe platform_unlink(path.description)
     }
 }

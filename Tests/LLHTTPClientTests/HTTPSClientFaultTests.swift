@@ -105,13 +105,8 @@ struct HTTPSClientFaultTests {
     func refused() throws {
         let issuer = try ScriptedIssuer(.plain) { _, _ in }
         issuer.stop()
-        let error = #expect(throws: ClientError.self) {
-            try HTTPSClient().get(HTTPURL(parsing: issuer.url))
-        }
-        guard case .connectFailed = error else {
-            Issue.record("\(String(describing: error))")
-            return
-        }
+        let error = #expect(throws: ClientError.self) { try HTTPSClient().get(HTTPURL(parsing: issuer.url)) }
+        #expect(error?.description.hasPrefix("no connection could be made: ") == true)
     }
 
     @Test("A certificate is refused if its authority is not among those configured: the system's, or a file's")

@@ -15,18 +15,6 @@ struct ConnectionDeadlineTests {
         #expect(driver.received.isEmpty)
     }
 
-    @Test("Each answer restarts the idle time")
-    func idleAgain() {
-        let driver = ConnectionDriver()
-        for _ in 0..<5 {
-            driver.advance(by: .seconds(74))
-            driver.send(ConnectionDriver.get)
-        }
-        #expect(driver.statuses.count == 5)
-        driver.advance(by: .seconds(76))
-        #expect(driver.closed == .idle)
-    }
-
     @Test("Dripping bytes do not extend the head's deadline")
     func dripHead() {
         let driver = ConnectionDriver()

@@ -49,21 +49,6 @@ struct ConnectionTableTests {
 
     private func moment(_ nanoseconds: UInt64) -> MonotonicInstant { MonotonicInstant(nanoseconds: nanoseconds) }
 
-    @Test("A connection scheduled again with its past deadline comes up again")
-    func unmovedDeadline() {
-        var table = ConnectionTable()
-        let connection = connection()
-        table.insert(connection, from: nil)
-        connection.phaseDeadline = moment(5)
-        table.schedule(connection)
-        for now in 10...20 as ClosedRange<UInt64> {
-            let due = table.takeDue(at: moment(now))
-            let again = table.takeDue(at: moment(now))
-            #expect(due.count == 1 && due.first === connection && again.isEmpty)
-            table.schedule(connection)
-        }
-    }
-
     @Test("Deadlines set, moved and removed at random come up at their time", arguments: 1...20 as ClosedRange<UInt64>)
     func randomDeadlines(seed: UInt64) {
         var generator = RepeatableGenerator(seed: seed)

@@ -25,20 +25,14 @@ struct StuckWorkerTests {
         let client = try BlockingClient(server.address)
         client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
         begun.wait()
-        #expect(
-            becomesTrue {
-                now = now + limit + .milliseconds(1)
-                return server.server.stuckWorker(at: now, within: limit) == 0
-            }
-        )
+        func stuckWorker() -> Int? {
+            now = now + limit + .milliseconds(1)
+            return server.server.stuckWorker(at: now, within: limit)
+        }
+        #expect(becomesTrue { stuckWorker() == 0 })
         gate.signal()
         #expect(client.readResponses(1).count == 1)
-        #expect(
-            becomesTrue {
-                now = now + limit + .milliseconds(1)
-                return server.server.stuckWorker(at: now, within: limit) == nil
-            }
-        )
+        #expect(becomesTrue { stuckWorker() == nil })
         await server.stop()
     }
 }

@@ -2,9 +2,6 @@ internal import CLLSystem
 internal import Synchronization
 
 extension Worker {
-    /// The time for which a listener that refuses new connections stays open for TCP handshakes already begun.
-    private static let handshakeWaitNanoseconds: UInt64 = 50_000_000
-
     /// Performs the tasks from other threads, and advances the stop.
     /// - Returns: False once the worker is done.
     mutating func takeCommands() -> Bool {
@@ -51,7 +48,8 @@ extension Worker {
             // Without permission for the filter, only the few connections made between the last accept and the close are
             // lost.
             _ = platform_refuse_new_connections(listener.descriptor)
-            listenerClosesAt = now.adding(nanoseconds: Self.handshakeWaitNanoseconds)
+            // TCP handshakes that have begun get 50 ms.
+            listenerClosesAt = now + .milliseconds(50)
         }
         for connection in table.all() {
             connection.beginDrain(host)

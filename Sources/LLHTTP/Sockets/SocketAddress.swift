@@ -21,12 +21,10 @@ package struct SocketAddress: Hashable, Sendable, CustomStringConvertible {
         self.init(bytes: bytes, port: system.port)
     }
 
-    package static func loopback(port: UInt16) -> SocketAddress {
-        SocketAddress(bytes: [127, 0, 0, 1], port: port)
-    }
+    package static func loopback(port: UInt16) -> SocketAddress { SocketAddress(bytes: [127, 0, 0, 1], port: port) }
 
     package static func loopbackIPv6(port: UInt16) -> SocketAddress {
-        SocketAddress(bytes: [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1], port: port)
+        SocketAddress(bytes: [UInt8](repeating: 0, count: 15) + [1], port: port)
     }
 
     /// True for 127.0.0.0/8, ::1 and ::ffff:127.0.0.0/104.

@@ -88,7 +88,7 @@ struct SharedPlacesTests {
             while !gate.withLock({ $0 }) { try peer.pause(.milliseconds(5)) }
             try GraphStory.script()(request, peer)
         }
-        let address = try #require(service.server.localAddresses.first)
+        let address = try #require(service.server.localAddress)
         /// Sends access tokens of one of two callers, and waits until so many of all were refused.
         func send(_ count: Int, key: String, from source: [UInt8]?, refused: Int) async throws -> [BlockingClient] {
             let body = #"{"access_token":"\#(GraphStory.token)"}"#

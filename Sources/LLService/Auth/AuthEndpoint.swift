@@ -15,8 +15,7 @@ enum AuthEndpoint {
         guard let gateway = settings.gateway else { throw Requirement.gateway.problem }
         var scheme = "Bearer"
         do throws(Rejection) {
-            let query = Result { () throws(Rejection) in try AuthDemand(exchange.head, bytes) }
-            if case .success(let demand) = query, demand.isOptional,
+            if exchange.head.query != nil, let demand = try? AuthDemand(exchange.head, bytes), demand.isOptional,
                 exchange.head.count(of: "authorization", in: bytes) == 0,
                 exchange.head.count(of: "dpop", in: bytes) == 0
             {
@@ -26,7 +25,7 @@ enum AuthEndpoint {
             }
             let credentials = try AuthCredentials(exchange.head, bytes, gateway.dpop)
             if credentials.isDPoP { scheme = "DPoP" }
-            let demand = try query.get()
+            let demand = try AuthDemand(exchange.head, bytes)
             var expectation = TokenExpectation()
             expectation.appIDBytes = demand.appID
             let sent = bytes.extracting(credentials.token)

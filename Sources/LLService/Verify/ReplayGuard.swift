@@ -120,7 +120,6 @@ extension ReplayEntry {
         usesToken: Bool,
         accessToken: [UInt8]? = nil
     ) -> [ReplayEntry?] {
-        guard nonce != nil || usesToken else { return [] }
         // Decoded, so that another spelling in JSON is the same entry.
         let app = JSONText.value(payload, claims.audience)
         // The nonce comes first: if it is refused, the token stays unused.

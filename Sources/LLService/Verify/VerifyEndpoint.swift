@@ -27,17 +27,18 @@ enum VerifyEndpoint {
         let isRefresh = request.expectation.binding.isRefresh
         let person = worker.auditName(claims, payload)
         let uses = uses(claims, request.expectation, worker)
-        @Sendable func write(_ response: inout HTTPResponse) {
-            addFields(to: &response)
-            let (payload, keyID) = (payload.span, keyID.span)
-            VerifyAnswer.write(claims, payload, keyID, asked: asked, isRefresh: isRefresh, to: &response.body)
-        }
         // Without a closure the usual answer takes 1 % less.
         guard !uses.isEmpty else {
-            write(&exchange.response)
+            let (payload, keyID) = (payload.span, keyID.span)
+            addFields(to: &exchange.response)
+            VerifyAnswer.write(claims, payload, keyID, asked: asked, isRefresh: isRefresh, to: &exchange.response.body)
             return .done(person: person)
         }
-        return try ReplayGuard.accept(person, using: uses, worker, &exchange, bytes, write: write)
+        return try ReplayGuard.accept(person, using: uses, worker, &exchange, bytes) { response in
+            let (payload, keyID) = (payload.span, keyID.span)
+            addFields(to: &response)
+            VerifyAnswer.write(claims, payload, keyID, asked: asked, isRefresh: isRefresh, to: &response.body)
+        }
     }
 
     /// Judges the id token that a session begins with; nil if it must wait for keys.
@@ -65,11 +66,13 @@ enum VerifyEndpoint {
         _ expectation: TokenExpectation,
         _ worker: WorkerContext
     ) -> [ReplayEntry?] {
-        ReplayEntry.all(
+        let (nonce, isOnce) = (worker.judge.workspace.recognizedNonce, worker.settings.rejectsReplays)
+        guard nonce != nil || isOnce else { return [] }
+        return ReplayEntry.all(
             claims,
             worker.judge.workspace.payload.span,
-            nonce: worker.judge.workspace.recognizedNonce,
-            usesToken: worker.settings.rejectsReplays,
+            nonce: nonce,
+            usesToken: isOnce,
             accessToken: expectation.accessTokenBytes
         )
     }

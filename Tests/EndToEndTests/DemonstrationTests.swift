@@ -5,20 +5,12 @@ import Testing
 
 @Suite("demo: ports, callers, and a container", .live)
 struct DemonstrationTests {
-    private static func demo(_ arguments: [String] = []) throws -> ServiceProcess {
-        let process = try ServiceProcess(
-            ["demo", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--issuer-listen", "127.0.0.1:0"]
-                + arguments,
-            // The container's image has no folder that can be written to.
-            environment: ["TMPDIR": "/nonexistent"]
-        )
-        try #require(process.waitForOutput("Control-C stops it."), "\(process.errorText)")
-        return process
-    }
-
     @Test("The output of demo is short and shows no token; callers of its service need its client key")
     func callers() throws {
-        let demo = try Self.demo()
+        let ports = ["--listen", "--admin-listen", "--issuer-listen"].flatMap { [$0, "127.0.0.1:0"] }
+        // The container's image has no folder that can be written to.
+        let demo = try ServiceProcess(["demo"] + ports, environment: ["TMPDIR": "/nonexistent"])
+        try #require(demo.waitForOutput("Control-C stops it."), "\(demo.errorText)")
         defer { demo.end() }
         let lines = demo.outputText.split(separator: "\n", omittingEmptySubsequences: false)
         #expect(lines.count <= 25 && lines.allSatisfy { $0.count <= 110 }, "\(lines.map(\.count))")
@@ -28,10 +20,8 @@ struct DemonstrationTests {
             ("/verify", "Accept: */*", 401), ("/verify", "X-Api-Key: other", 401), ("/verify", "X-Api-Key: demo", 415),
             ("/nonces", "X-Api-Key: demo", 200), ("/introspect", "Accept: */*", 401), ("/token", "Accept: */*", 401),
         ] {
-            let arguments = [
-                "-sS", "-o", "/dev/null", "-w", "%{http_code}", "-X", "POST", "-H", key, "\(service)\(path)",
-            ]
-            #expect(try FinishedRun(arguments, program: "/usr/bin/curl").output == "\(status)", "\(path) \(key)")
+            let words = ["-sS", "-o", "/dev/null", "-w", "%{http_code}", "-X", "POST", "-H", key, "\(service)\(path)"]
+            #expect(try FinishedRun(words, program: "/usr/bin/curl").output == "\(status)", "\(path) \(key)")
         }
     }
 
@@ -55,22 +45,11 @@ struct DemonstrationTests {
         #expect(named.exitCode == 75 && named.errors.contains("127.0.0.1:8080"), "\(named.errors)")
     }
 
-    /// Runs a script in its own network, like that of a container; nil if this machine cannot make one.
-    private static func inNetworkOfItsOwn(_ script: String) throws -> FinishedRun? {
-        let prepare =
-            "ip link set lo up && ip addr add 10.9.9.9/32 dev lo"
-        let tool = "/usr/bin/unshare"
-        guard FileManager.default.isExecutableFile(atPath: tool),
-            try FinishedRun(["-rn", "/bin/sh", "-c", prepare], program: tool).exitCode == 0
-        else { return nil }
-        return try FinishedRun(["-rn", "/bin/sh", "-c", "\(prepare)\n\(script)"], program: tool)
-    }
-
     @Test("In a container demo listens on all addresses, and answers only the hosts localhost and 127.0.0.1")
     func container() throws {
         let script = """
-            \(ServiceProcess.executable) demo --container > "$0.out" &
-            until grep -q 'stops it' "$0.out" || ! kill -0 $!; do sleep 0.1; done
+            \(ServiceProcess.executable) demo --container > "$OUT" &
+            until grep -q 'stops it' "$OUT" || ! kill -0 $!; do sleep 0.1; done
             ask() { curl -s -o /dev/null -w '%{http_code} ' "$@"; }
             for host in localhost localhost:18090 127.0.0.1 127.0.0.1:8090 10.9.9.9:8090 evil.example localhost.evil.example; do
               ask -H "Host: $host" http://10.9.9.9:8090/
@@ -79,13 +58,20 @@ struct DemonstrationTests {
               ask -X POST -H "Host: $host" -H 'X-Api-Key: demo' http://10.9.9.9:8080/nonces
             done
             ask http://10.9.9.9:8081/livez
-            login=$(sed -n '/^# a good login/{n;p;}' "$0.out")
+            login=$(sed -n '/^# a good login/{n;p;}' "$OUT")
             sh -c "$login" | grep -o '"profile"'
             kill $!; wait $!
             """
         let folder = try ShortFolder()
-        let own = script.replacing("$0", with: "\(folder.path)/demo")
-        guard let run = try Self.inNetworkOfItsOwn(own) else { return }
+        // A network of its own, like that of a container; not every machine can make one.
+        let tool = "/usr/bin/unshare"
+        let prepare = "ip link set lo up && ip addr add 10.9.9.9/32 dev lo"
+        func runs(_ script: String) throws -> FinishedRun {
+            let environment = ["OUT": "\(folder.path)/demo"]
+            return try FinishedRun(["-rn", "/bin/sh", "-c", script], environment: environment, program: tool)
+        }
+        guard FileManager.default.isExecutableFile(atPath: tool), try runs(prepare).exitCode == 0 else { return }
+        let run = try runs("\(prepare)\n\(script)")
         // The administrative listener answers only inside the container.
         #expect(
             run.output == "200 200 200 200 421 421 421 200 200 421 000 \"profile\"\n",

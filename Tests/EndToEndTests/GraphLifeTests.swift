@@ -2,31 +2,78 @@ import Foundation
 import LLTestSupport
 import Testing
 
-@Suite("Permissions, from the service and from the command line", .live)
+@Suite("Access tokens and permissions, from the service and from the command line", .live)
 struct GraphLifeTests {
     private static let secret = "0123456789abcdef0123456789abcdef"
     private static let user = "2954873201847263"
+    private static let person =
+        #"{"user":"77","scopes":["public_profile","email"],"name":"Zoe Quartz","email":"zoe.quartz@example.com"}"#
+    private let folder: ShortFolder
+    private let issuer: IssuerProcess
+    private let environment: [String: String]
 
-    private static func environment(_ issuer: IssuerProcess, _ secrets: String) -> [String: String] {
-        [
-            "LIMITED_LOGIN_APP_SECRETS_FILE": secrets, "LIMITED_LOGIN_GRAPH_URL": "http://\(issuer.address)",
-            "LIMITED_LOGIN_UNINSTALL_URL": "http://\(issuer.address)/platform/uninstall/",
+    init() throws {
+        folder = try ShortFolder()
+        issuer = try IssuerProcess("--app-secret", Self.secret)
+        environment = [
+            "app_ids": RunningService.appID, "access_tokens": "accept", "graph_url": "http://\(issuer.address)",
+            "app_secrets_file": try folder.write("secrets", "\(RunningService.appID) \(Self.secret)\n"),
         ]
     }
 
-    @Test("The command line lists and revokes, with the documented exit codes")
-    func commandLine() throws {
-        let issuer = try IssuerProcess(arguments: ["--app-secret", Self.secret])
-        let folder = try ShortFolder()
-        let secrets = try folder.write("secrets", "\(RunningService.appID) \(Self.secret)\n")
-        var environment = Self.environment(issuer, secrets)
-        environment["LIMITED_LOGIN_APP_IDS"] = RunningService.appID
-        _ = try issuer.post("/tokens?declined=user_friends&expired=user_link", #"{"email":"a@b.example"}"#)
-        func run(_ arguments: [String], _ more: [String: String] = [:]) throws -> FinishedRun {
-            try FinishedRun(["permissions"] + arguments, environment: environment.merging(more) { $1 })
+    private func run(
+        _ arguments: [String],
+        _ changes: [String: String] = [:],
+        input: String = ""
+    ) throws -> FinishedRun {
+        try FinishedRun(arguments, environment: environment.merging(changes) { $1 }, input: input)
+    }
+
+    @Test("The service judges the logins of Android by Graph")
+    func service() throws {
+        let service = try RunningService(issuer, environment)
+        for (body, query, code) in [
+            (Self.person, "", nil), (#"{"expiry":0}"#, "", nil), (Self.person, "?revoked", "access_token_revoked"),
+            (Self.person, "?dead", "access_token_invalid"),
+        ] as [(String, String, String?)] {
+            let token = try issuer.accessToken(body, query)
+            let answer = try service.exchange(RunningService.request(#"{"access_token":"\#(token)"}"#))
+            #expect(answer.status == (code == nil ? 200 : 401) && answer.code == code, "\(answer.text)")
         }
-        let list = try run(["list", Self.user, "--need", "email,user_friends,user_link,user_birthday"])
-        #expect(list.exitCode == 0, "\(list.errors)")
+    }
+
+    @Test("verify shows each check of an access token, which it recognises by its shape or by an option")
+    func verify() throws {
+        let good = try issuer.accessToken(Self.person)
+        let object = try run(["verify", "-", "--subject", "77", "--json"], input: good + "\n").object
+        #expect(object["accepted"] as? Bool == true)
+        #expect((object["access_token"] as? [String: Any])?["user_id"] as? String == "77")
+        #expect((object["checks"] as? [[String: String]])?.allSatisfy { $0["outcome"] == "passed" } == true)
+        let (away, off) = (["graph_url": "http://127.0.0.1:1"], ["access_tokens": "refuse"])
+        let (revoked, foreign) = (try issuer.accessToken("{}", "?revoked"), try issuer.accessToken(#"{"app":"42"}"#))
+        let rows: [(token: String, flags: [String], changes: [String: String], code: Int32, words: [String])] = [
+            (good, [], [:], 0, ["ok       Graph reads the token", "name: Zoe Quartz"]),
+            (revoked, [], [:], 1, ["refused: access_token_revoked", "log in again"]),
+            (foreign, [], [:], 1, ["refused: invalid_audience", "LIMITED_LOGIN_APP_IDS"]),
+            (good, ["--subject", "78"], [:], 1, ["refused: subject_mismatch", "that subject"]),
+            (good, [], off, 1, ["refused: access_token_not_allowed"]), (good, ["--nonce", "n"], [:], 2, []),
+            (good, [], away, 3, ["graph_unreachable"]),
+        ]
+        for (token, flags, changes, code, words) in rows {
+            let file = try folder.write("token", token)
+            let run = try run(["verify", "--access-token-file", file] + flags, changes)
+            #expect(run.exitCode == code, "\(run)")
+            for word in words { #expect((run.output + run.errors).contains(word), "\(run)") }
+        }
+    }
+
+    @Test("permissions lists and revokes, with the documented exit codes; Graph's access tokens follow")
+    func permissions() throws {
+        _ = try issuer.post("/tokens?declined=user_friends&expired=user_link", #"{"email":"a@b.example"}"#)
+        func permissions(_ words: String..., changes: [String: String] = [:]) throws -> FinishedRun {
+            try run(["permissions"] + words, changes)
+        }
+        let list = try permissions("list", Self.user, "--need", "email,user_friends,user_link,user_birthday")
         #expect(
             list.output == """
                 granted: email, openid, public_profile
@@ -38,41 +85,45 @@ struct GraphLifeTests {
 
                 """
         )
-        let json = try run(["list", Self.user, "--app-id", RunningService.appID, "--json", "--need", "user_link"])
+        let json = try permissions("list", Self.user, "--app-id", RunningService.appID, "--json", "--need", "user_link")
         let absent = #""missing":["user_link"],"declined_requested":[],"outside_limited_login":[]}"#
         #expect(json.output.contains(absent), "\(json.errors)")
-        #expect(try run(["revoke", Self.user, "email"]).output == "revoked: email\n")
-        #expect(try run(["list", Self.user]).output.contains("granted: openid, public_profile\n"))
-        #expect(try run(["revoke", Self.user, "--login"]).output == "revoked: the login\n")
-        #expect(try run(["list", Self.user]).output.hasPrefix("granted: none\n"))
-
-        let unknown = try run(["list", "77"])
+        let file = try folder.write("token", issuer.accessToken(Self.person))
+        for (words, output, verdict) in [
+            (["email"], "revoked: email\n", "name: Zoe"), (["--login"], "revoked: the login\n", "access_token_revoked"),
+        ] {
+            #expect(try run(["permissions", "revoke", "77"] + words).output == output)
+            let judged = try run(["verify", "--access-token-file", file]).output
+            #expect(judged.contains(verdict) && !judged.contains("email: zoe"), "\(judged)")
+        }
+        #expect(try permissions("list", "77").output.hasPrefix("granted: none\n"))
+        let unknown = try permissions("list", "78")
         #expect(unknown.exitCode == 1)
         #expect(unknown.errors.contains("graph_unknown_user") && unknown.errors.contains("fbtrace_id StandIn"))
-        let away = try run(["list", Self.user], ["LIMITED_LOGIN_GRAPH_URL": "http://127.0.0.1:1"])
-        #expect(away.exitCode == 3)
-        #expect(away.errors.contains("graph_unreachable"))
+        #expect(try permissions("list", "77", changes: ["graph_url": "http://127.0.0.1:1"]).exitCode == 3)
     }
 
-    @Test("The stand-in's Graph answers a missing or a wrong proof as Facebook's does")
+    @Test("The stand-in's Graph answers a missing or a wrong proof or token as Facebook's does")
     func standIn() throws {
-        let issuer = try IssuerProcess()
-        let token = try issuer.token()
-        let form = "id_token=\(token)&app_id="
-        func get(_ fields: String = "", _ path: String = "/v26.0/\(Self.user)/permissions") throws -> String {
-            try issuer.exchange("GET \(path) HTTP/1.1\r\nHost: i\r\n\(fields)\r\n").text
+        let bearer = "Authorization: Bearer \(RunningService.appID)|"
+        for (fields, words) in [
+            ("", "\"code\":2500"), ("\(bearer)wrong\r\n", "\"code\":190"), ("\(bearer)\(Self.secret)\r\n", "appsecret"),
+        ] {
+            #expect(try issuer.get("/v26.0/\(Self.user)/permissions", fields).text.contains(words))
         }
-        #expect(try get().contains("\"code\":2500"))
-        #expect(try get("Authorization: Bearer 1|wrong\r\n").contains("\"code\":190"))
-        let bearer = "Authorization: Bearer \(RunningService.appID)|stand-in-app-secret\r\n"
-        #expect(try get(bearer).contains("appsecret_proof"))
-        #expect(try issuer.post("/platform/uninstall/", form + RunningService.appID).text == "{\"success\":true}")
-        #expect(try issuer.post("/platform/uninstall/", form + "42").text.contains("\"code\":190"))
-        let old = try issuer.token(#"{"iat":1700000000}"#)
-        let expired = try issuer.post("/platform/uninstall/", "id_token=\(old)&app_id=\(RunningService.appID)")
-        #expect(expired.text.contains("\"error_subcode\":463"))
-        let forged = token.dropLast(8) + "AAAAAAAA"
-        let refused = try issuer.post("/platform/uninstall/", "id_token=\(forged)&app_id=\(RunningService.appID)")
-        #expect(refused.text.contains("Bad signature"))
+        let access = "Authorization: Bearer \(try issuer.accessToken(Self.person))\r\n"
+        #expect(try issuer.get("/v26.0/me?appsecret_proof=00", access).text.contains("appsecret_proof"))
+        let (token, old) = (try issuer.token(), try issuer.token(#"{"iat":1700000000}"#))
+        for (token, app, words) in [
+            (token, RunningService.appID, "{\"success\":true}"), (token, "42", "\"code\":190"),
+            (old, RunningService.appID, "\"error_subcode\":463"),
+            (String(token.dropLast(8)) + "AAAAAAAA", RunningService.appID, "Bad signature"),
+        ] {
+            let answer = try issuer.post("/platform/uninstall/", "id_token=\(token)&app_id=\(app)")
+            #expect(answer.text.contains(words), "\(answer.text)")
+        }
+        for (body, query) in [("[]", ""), (#"{"nam":"x"}"#, ""), (#"{"scopes":5}"#, ""), ("{}", "?gone")] {
+            #expect(try issuer.post("/access-tokens\(query)", body).status == 400)
+        }
     }
 }

@@ -7,40 +7,30 @@ import Testing
 
 /// The secrets of one login, marked so that each is recognised anywhere.
 private struct MarkedLogin {
-    let number: Int
-    let token: String
-    let nonce: String
-    /// The user's id in requests to Graph.
-    let userID: String
-    /// The texts that must not appear anywhere.
-    let secrets: [String]
-    /// A mark in the token's issuer, app or key ID. A refusal may show it to the caller; the log and the metrics may
-    /// not.
-    let technical = UUID().uuidString.replacing("-", with: "").lowercased()
-
     enum Fault: CaseIterable {
         case none, expired, early, audience, issuer, nonce, noSubject, unknownKey, signature, payload, header, notJSON
     }
 
-    init(_ number: Int, _ fault: Fault) throws {
-        self.number = number
-        // The mark is random, so no part of it appears anywhere by chance.
-        let mark = UUID().uuidString.replacing("-", with: "").lowercased()
+    let token: String
+    let nonce: String
+    /// The user's id in requests to Graph.
+    let userID = (0..<19).map { _ in "\(Int.random(in: 1...9))" }.joined()
+    /// The texts that must not appear anywhere.
+    let secrets: [String]
+    /// A mark in the token's issuer, app or key ID. A refusal may show it to the caller; the log and the metrics may
+    /// not.
+    let technical = Self.mark()
+
+    /// A random mark, so that no part of it appears anywhere by chance.
+    private static func mark() -> String { UUID().uuidString.replacing("-", with: "").lowercased() }
+
+    init(_ fault: Fault) throws {
+        let (mark, now) = (Self.mark(), WallClock.unixSeconds())
         nonce = "nonce-\(mark)"
-        userID = (0..<19).map { _ in "\(Int.random(in: 1...9))" }.joined()
-        let now = WallClock.unixSeconds()
-        var claims = MintedClaims(
-            audience: RunningService.appID,
-            subject: "7\(number)\(mark)",
-            nonce: nonce,
-            issuedAt: now
-        )
-        claims.name = "Name \(mark)"
-        claims.givenName = "Given \(mark)"
-        claims.email = "\(mark)@mail.example"
-        claims.picture = "https://picture.example/\(mark)"
+        var claims = MintedClaims(audience: RunningService.appID, subject: "7\(mark)", nonce: nonce, issuedAt: now)
+        (claims.name, claims.givenName) = ("Name \(mark)", "Given \(mark)")
+        (claims.email, claims.picture) = ("\(mark)@mail.example", "https://picture.example/\(mark)")
         claims.hometown = (id: "1", name: "Town \(mark)")
-        claims.friendIDs = ["8\(number)"]
         switch fault {
         case .expired: (claims.issuedAt, claims.expiresAt) = (now - 9_000, now - 8_000)
         case .early: claims.issuedAt = now + 9_000
@@ -51,17 +41,16 @@ private struct MarkedLogin {
         default: break
         }
         let unknown = TokenMinter(key: StandInKeys.previous.key, keyID: "kid-\(technical)")
-        var minted = try (fault == .unknownKey ? unknown : StandInKeys.current).mint(claims)
-        switch fault {
-        case .signature: minted = String(minted.dropLast(8)) + "AAAAAAAA"
-        case .payload: minted = minted.replacing(".", with: ".!", maxReplacements: 1)
-        case .header: minted = "x" + minted
-        case .notJSON:
-            minted = try StandInKeys.current.mint(header: StandInKeys.current.header, payload: Array(mark.utf8))
-        default: break
-        }
-        token = minted
-        secrets = [mark, userID] + Self.encoded(mark) + minted.split(separator: ".").dropFirst().map(String.init)
+        let minted = try (fault == .unknownKey ? unknown : StandInKeys.current).mint(claims)
+        token =
+            switch fault {
+            case .signature: String(minted.dropLast(8)) + "AAAAAAAA"
+            case .payload: minted.replacing(".", with: ".!", maxReplacements: 1)
+            case .header: "x" + minted
+            case .notJSON: try StandInKeys.current.mint(payload: Array(mark.utf8))
+            default: minted
+            }
+        secrets = [mark, userID] + Self.encoded(mark) + token.split(separator: ".").dropFirst().map(String.init)
     }
 
     /// The mark in base64url, for each position in a group of three bytes.
@@ -101,27 +90,18 @@ struct LeakTests {
             post(#"{"user_id":"\#(login.userID)"}"#, path: "/revocations"),
             post(#"{"user_id":"\#(nonce)"}"#, path: "/revocations"),
         ]
+        func verify(_ members: String) -> String { post(#"{"id_token":"\#(token)",\#(members)}"#) }
         return [
-            post(body),
-            post(#"{"id_token":"\#(token)","raw_nonce":"\#(nonce)"}"#),
-            post(#"{"id_token":"\#(token)","subject":"\#(nonce)"}"#),
-            post(#"{"id_token":"\#(token)"}"#),
-            post(#"{"id_token":"\#(token)","nonce":"\#(nonce)","subject":"\#(nonce)"}"#),
-            post(#"{"id_token":"\#(token)","nonce":"\#(nonce) "}"#),
-            post(#"{"id_token":"\#(token)","nonce":"\#(nonce)","app_id":"\#(nonce)"}"#),
-            post(#"{"id_token":"\#(token)","nonce":"\#(nonce)","permissions":["\#(nonce)"]}"#),
-            post(#"{"id_token":"\#(token)","nonce":"\#(nonce)","\#(nonce)":1}"#),
-            post(#"{"id_token":"\#(token)","id_token":"\#(token)","nonce":"\#(nonce)"}"#),
-            post(#"{"id_token":"\#(token)","nonce":"\#(nonce)""#),
-            post("\(token) \(nonce)"),
-            post(body, json.replacing("application/json", with: "text/\(nonce)")),
-            post(body, json + "Content-Encoding: \(nonce)\r\n"),
-            post(body, json + bearer + "Cookie: session=\(nonce)\r\n"),
-            post(body, json + "X-Api-Key: \(nonce)\r\n"),
-            post(body, json + bearer + "X-Api-Key: \(nonce)\r\n"),
+            post(body), verify(#""raw_nonce":"\#(nonce)""#), verify(#""subject":"\#(nonce)""#), verify(""),
+            post(#"{"id_token":"\#(token)"}"#), verify(#""nonce":"\#(nonce)","subject":"\#(nonce)""#),
+            verify(#""nonce":"\#(nonce) ""#), verify(#""nonce":"\#(nonce)","app_id":"\#(nonce)""#),
+            verify(#""nonce":"\#(nonce)","permissions":["\#(nonce)"]"#), verify(#""nonce":"\#(nonce)","\#(nonce)":1"#),
+            verify(#""id_token":"\#(token)","nonce":"\#(nonce)""#), post(String(body.dropLast())),
+            post("\(token) \(nonce)"), post(body, json.replacing("application/json", with: "text/\(nonce)")),
+            post(body, json + "Content-Encoding: \(nonce)\r\n"), post(body, json + "X-Api-Key: \(nonce)\r\n"),
+            post(body, json + bearer + "Cookie: \(nonce)\r\n"), post(body, json + bearer + "X-Api-Key: \(nonce)\r\n"),
             post(body, json + "X-Request-Id: \(nonce)!\r\ntraceparent: \(nonce)\r\nUser-Agent: \(nonce)\r\n"),
-            post(body, json + "Expect: \(nonce)\r\n"),
-            post(body, json, path: "/introspect"),
+            post(body, json + "Expect: \(nonce)\r\n"), post(body, json, path: "/introspect"),
             post("token=\(token)", json, path: "/introspect"),
             post("token=\(token)&nonce=\(nonce)", form, path: "/introspect"),
             get("/auth", bearer), get("/auth", bearer + "X-Nonce: \(nonce)\r\n", method: "POST"),
@@ -159,37 +139,37 @@ struct LeakTests {
     @Test("Nothing of marked tokens, nonces, users and keys is in the logs, the metrics or the answers")
     func marks() throws {
         let set = TokenMinter.jwkSet([StandInKeys.current])
-        let issuer = try ScriptedIssuer(.plain) { _, peer in
+        let issuer = try ScriptedIssuer { _, peer in
             try peer.answer(fields: ["Content-Type: application/json", "Cache-Control: max-age=600"], set)
         }
-        defer { issuer.stop() }
         // This Graph returns everything that it receives.
-        let graph = try ScriptedIssuer(.plain) { request, peer in
-            let said =
-                request.line + request.fields.map(\.value).joined() + String(decoding: request.body, as: UTF8.self)
+        let graph = try ScriptedIssuer { request, peer in
+            let values = request.fields.map(\.value).joined()
+            let said = request.line + values + String(decoding: request.body, as: UTF8.self)
             try peer.answerAndStay(
                 status: "400 Bad Request",
-                "{\"error\":{\"message\":\"\(said)\",\"type\":\"\(said)\",\"code\":10,\"fbtrace_id\":\"\(said)\"}}"
+                #"{"error":{"message":"\#(said)","type":"\#(said)","code":10,"fbtrace_id":"\#(said)"}}"#
             )
         }
-        defer { graph.stop() }
+        defer {
+            issuer.stop()
+            graph.stop()
+        }
         let appSecret = UUID().uuidString.replacing("-", with: "")
         let folder = try ShortFolder()
-        let appSecrets = try folder.write("secrets", "\(RunningService.appID) \(appSecret)\n")
         let (key, clients) = try folder.clientKey()
-        var sent = 0
+        let settings: [String: String?] = [
+            "jwks_urls": issuer.url, "gateway": "enabled", "graph_url": "http://127.0.0.1:\(graph.port)",
+            "app_secrets_file": try folder.write("secrets", "\(RunningService.appID) \(appSecret)\n"),
+            "uninstall_url": "http://127.0.0.1:\(graph.port)/platform/uninstall/",
+        ]
         for clientFile in [nil, clients] {
-            var environment = ["LIMITED_LOGIN_LOG_LEVEL": "trace", "LIMITED_LOGIN_GATEWAY": "enabled"]
-            environment["LIMITED_LOGIN_CLIENT_KEYS_FILE"] = clientFile
-            environment["LIMITED_LOGIN_APP_SECRETS_FILE"] = appSecrets
-            environment["LIMITED_LOGIN_GRAPH_URL"] = "http://127.0.0.1:\(graph.port)"
-            environment["LIMITED_LOGIN_UNINSTALL_URL"] = "http://127.0.0.1:\(graph.port)/platform/uninstall/"
-            let service = try RunningService(jwksURL: issuer.url, environment: environment)
+            let service = try RunningService(nil, settings.merging(["client_keys_file": clientFile]) { $1 })
             #expect(try service.waitUntilReady())
             var secrets: Set<String> = clientFile == nil ? [appSecret] : [key, appSecret]
             var accepted = 0
-            for (number, fault) in MarkedLogin.Fault.allCases.enumerated() {
-                let login = try MarkedLogin(number, fault)
+            for fault in MarkedLogin.Fault.allCases {
+                let login = try MarkedLogin(fault)
                 secrets.formUnion(login.secrets + [login.technical])
                 for (place, plain) in Self.requests(login).enumerated() {
                     let isKnown = clientFile != nil && place % 2 == 0
@@ -199,7 +179,6 @@ struct LeakTests {
                         client.send(request)
                         client.shutdownWrite()
                         let answer = String(decoding: client.read().bytes, as: UTF8.self)
-                        sent += 1
                         if Self.isOwnAnswer(fault, plain, answer), address == service.address {
                             accepted += 1
                             continue
@@ -213,13 +192,11 @@ struct LeakTests {
             let metrics = try service.get("/metrics", admin: true).text
             #expect(metrics.contains("limited_login_verifications_total"))
             #expect(findings(secrets, in: metrics) == [])
-            service.process.terminate()
-            #expect(service.process.waitForExit() == 0)
+            service.stop()
             let log = service.process.errorText + service.process.outputText
             #expect(log.contains("verification refused") && log.contains("verification accepted"))
             #expect(findings(secrets, in: log) == [], "\(log.suffix(2_000))")
         }
-        #expect(sent >= 200)
         // Graph did receive requests, with the service's credentials.
         #expect(graph.requests.contains { $0.line.hasPrefix("GET ") && $0.value(of: "authorization") != nil })
         #expect(graph.requests.contains { $0.line.hasPrefix("POST ") })

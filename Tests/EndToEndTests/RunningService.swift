@@ -10,50 +10,32 @@ import Testing
 final class RunningService {
     let process: ServiceProcess
     private let secrets: [String]
-    /// The issuer that ``withIssuer(_:)`` started; it ends with the service.
-    private var issuer: IssuerProcess?
+    /// It ends with the service.
+    private let issuer: IssuerProcess?
     /// The address on which the service listens, of any kind.
     let listenAddress: ListenAddress
     let adminAddress: SocketAddress
 
-    /// Starts the service and waits until it listens.
-    /// - Parameter shell: a shell command to run before the service, such as `ulimit`.
-    init(
-        jwksURL: String,
-        environment: [String: String] = [:],
-        arguments: [String] = [],
-        withAppID: Bool = true,
-        shell: String? = nil
-    ) throws {
-        var variables = [
-            "LIMITED_LOGIN_APP_IDS": RunningService.appID, "LIMITED_LOGIN_JWKS_URLS": jwksURL,
-            "LIMITED_LOGIN_LISTEN": "127.0.0.1:0", "LIMITED_LOGIN_ADMIN_LISTEN": "127.0.0.1:0",
-            "LIMITED_LOGIN_LOG_FORMAT": "json", "LIMITED_LOGIN_LOG_LEVEL": "trace",
+    /// Starts the service and waits until it listens; with an issuer also until it is ready with its keys.
+    /// - Parameters:
+    ///   - issuer: The source of its keys; nil for one that is down.
+    ///   - environment: Settings in lower case, and other variables; nil unsets one.
+    ///   - shell: a shell command to run before the service, such as `ulimit`.
+    init(_ issuer: IssuerProcess? = nil, _ environment: [String: String?] = [:], shell: String = "") throws {
+        let variables = [
+            "app_ids": RunningService.appID, "jwks_urls": issuer?.jwksURL ?? "http://127.0.0.1:1/",
+            "listen": "127.0.0.1:0", "admin_listen": "127.0.0.1:0", "log_format": "json", "log_level": "trace",
             // Tests of signals count reloads; those of followed files set it anew.
-            "LIMITED_LOGIN_WATCH_FILES": "disabled",
-        ]
-        if !withAppID { variables["LIMITED_LOGIN_APP_IDS"] = nil }
-        variables.merge(environment) { _, new in new }
-        secrets = variables.flatMap { Self.secrets(inFileOf: $0, path: $1) }
-        if let shell {
-            let script = "\(shell); exec \"$0\" serve \"$@\""
-            let words = ["-c", script, ServiceProcess.executable] + arguments
-            process = try ServiceProcess(words, environment: variables, program: "/bin/sh")
-        } else {
-            process = try ServiceProcess(["serve"] + arguments, environment: variables)
-        }
+            "watch_files": "disabled",
+        ].merging(environment) { $1 }
+        self.issuer = issuer
+        secrets = variables.flatMap { Self.secrets(inFileOf: $0, path: $1 ?? "") }
+        let words = ["-c", "\(shell)\nexec \"$0\" serve", ServiceProcess.executable]
+        process = try ServiceProcess(words, environment: variables, program: "/bin/sh")
         try #require(process.waitForError("\"message\":\"listening\""), "\(process.errorText)")
         listenAddress = try Self.address(after: "\"address\":\"", in: process.errorText)
         adminAddress = try #require(Self.address(after: "\"admin_address\":\"", in: process.errorText).network)
-    }
-
-    /// A stand-in issuer, and a service that is ready with its keys.
-    static func withIssuer(_ environment: [String: String] = [:]) throws -> (IssuerProcess, RunningService) {
-        let issuer = try IssuerProcess()
-        let service = try RunningService(jwksURL: issuer.jwksURL, environment: environment)
-        service.issuer = issuer
-        #expect(try service.waitUntilReady())
-        return (issuer, service)
+        if issuer != nil { try #require(try waitUntilReady()) }
     }
 
     deinit {
@@ -76,7 +58,7 @@ final class RunningService {
 
     /// The words of a file of secrets, except short ones and numbers; empty for any other setting.
     private static func secrets(inFileOf name: String, path: String) -> [String] {
-        guard name.contains("_SECRET"), let text = try? String(contentsOfFile: path, encoding: .utf8) else { return [] }
+        guard name.contains("_secret"), let text = try? String(contentsOfFile: path, encoding: .utf8) else { return [] }
         return text.split(whereSeparator: \.isWhitespace).map(String.init).filter { $0.count > 8 && Int($0) == nil }
     }
 
@@ -115,9 +97,10 @@ final class RunningService {
         try exchange("GET \(path) HTTP/1.1\r\nHost: test\r\n\r\n", admin: admin)
     }
 
-    func verify(_ token: String, nonce: String = "n-1") throws -> TestResponse {
-        try exchange(Self.request("{\"id_token\":\"\(token)\",\"nonce\":\"\(nonce)\"}"))
-    }
+    func verify(_ token: String) throws -> TestResponse { try exchange(Self.login(token)) }
+
+    /// The text of a `POST /verify` with the nonce `n-1`.
+    static func login(_ token: String) -> String { request("{\"id_token\":\"\(token)\",\"nonce\":\"n-1\"}") }
 
     /// The text of a `POST /verify`.
     static func request(_ body: String) -> String {
@@ -125,16 +108,66 @@ final class RunningService {
             + "Content-Length: \(body.utf8.count)\r\n\r\n\(body)"
     }
 
-    /// Waits until `/readyz` answers a status; false if it never does.
-    func waitUntilReady(_ status: Int = 200) throws -> Bool {
-        try becomesTrue { try get("/readyz").status == status }
+    /// Waits until `/readyz` answers 200; false if it never does.
+    func waitUntilReady() throws -> Bool { try becomesTrue { try get("/readyz").status == 200 } }
+
+    /// Stops it with SIGTERM, and expects exit code 0.
+    func stop() {
+        process.terminate()
+        #expect(process.waitForExit() == 0)
     }
 }
 
 extension TestResponse {
-    /// The problem's code, found in its text.
-    var code: String? {
-        guard let start = text.range(of: "\"code\":\"")?.upperBound else { return nil }
+    /// The first text of a member, found in the body's text.
+    func member(_ name: String) -> String? {
+        guard let start = text.range(of: "\"\(name)\":\"")?.upperBound else { return nil }
         return text[start...].firstIndex(of: "\"").map { String(text[start..<$0]) }
+    }
+
+    /// The problem's code.
+    var code: String? { member("code") }
+}
+
+/// `limited-login issuer` on a free port, and a client for it.
+final class IssuerProcess {
+    let process: ServiceProcess
+    let address: SocketAddress
+
+    init(_ arguments: String...) throws {
+        process = try ServiceProcess(["issuer", "--listen", "127.0.0.1:0"] + arguments)
+        try #require(process.waitForOutput("/rotate"), "\(process.errorText)")
+        let mark = "stand-in issuer on http://"
+        address = try #require(RunningService.address(after: mark, in: process.outputText).network)
+    }
+
+    /// The process ends with this value, so that a test keeps it for as long as it is needed.
+    deinit { process.end() }
+
+    static let keysPath = "/.well-known/oauth/openid/jwks/"
+
+    var jwksURL: String { "http://\(address)\(Self.keysPath)" }
+
+    func exchange(_ request: String) throws -> TestResponse {
+        try #require(try BlockingClient(address).exchange(request))
+    }
+
+    /// - Parameter fields: Whole lines.
+    func get(_ path: String, _ fields: String = "", host: String = "i") throws -> TestResponse {
+        try exchange("GET \(path) HTTP/1.1\r\nHost: \(host)\r\n\(fields)\r\n")
+    }
+
+    func post(_ path: String, _ body: String = "") throws -> TestResponse {
+        try exchange("POST \(path) HTTP/1.1\r\nHost: issuer\r\nContent-Length: \(body.utf8.count)\r\n\r\n\(body)")
+    }
+
+    /// Mints an id token.
+    func token(_ claims: String = #"{"nonce":"n-1"}"#) throws -> String {
+        try #require(try post("/tokens", claims).member("id_token"))
+    }
+
+    /// Mints an access token.
+    func accessToken(_ body: String, _ query: String = "") throws -> String {
+        try #require(try post("/access-tokens\(query)", body).member("access_token"))
     }
 }

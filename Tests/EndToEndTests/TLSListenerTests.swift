@@ -8,40 +8,28 @@ import Testing
 struct TLSListenerTests {
     let certificates: TestCertificates
 
-    init() throws {
-        certificates = try TestCertificates.shared.get()
-    }
+    init() throws { certificates = try TestCertificates.shared.get() }
 
     func service(clientAuthority: Bool = false, _ identity: TestCertificates.Identity? = nil) throws -> RunningService {
         let identity = identity ?? certificates.good
-        var environment = [
-            "LIMITED_LOGIN_TLS_CERTIFICATE_FILE": identity.certificateFile,
-            "LIMITED_LOGIN_TLS_KEY_FILE": identity.keyFile,
-        ]
-        if clientAuthority { environment["LIMITED_LOGIN_TLS_CLIENT_CA_FILE"] = certificates.authorityFile }
-        // The key source is down: the requests of this test need no keys.
-        return try RunningService(jwksURL: "http://127.0.0.1:1/", environment: environment)
+        return try RunningService(
+            nil,
+            [
+                "tls_certificate_file": identity.certificateFile, "tls_key_file": identity.keyFile,
+                "tls_client_ca_file": clientAuthority ? certificates.authorityFile : nil,
+            ]
+        )
     }
 
     func curl(_ service: RunningService, _ arguments: [String] = []) throws -> FinishedRun {
-        try FinishedRun(
-            ["-sS", "--max-time", "20", "--cacert", certificates.authorityFile] + arguments
-                + ["https://localhost:\(service.address.port)/livez"],
-            program: "/usr/bin/curl"
-        )
+        let own = ["-sS", "--max-time", "20", "--cacert", certificates.authorityFile]
+        let url = "https://localhost:\(service.address.port)/livez"
+        return try FinishedRun(own + arguments + [url], program: "/usr/bin/curl")
     }
 
     func openssl(_ service: RunningService, _ arguments: [String], input: String = "") throws -> FinishedRun {
-        try FinishedRun(
-            ["s_client", "-connect", "127.0.0.1:\(service.address.port)", "-CAfile", certificates.authorityFile]
-                + arguments,
-            program: "/usr/bin/openssl",
-            input: input
-        )
-    }
-
-    func asClient(_ identity: TestCertificates.Identity) -> [String] {
-        ["--cert", identity.certificateFile, "--key", identity.keyFile]
+        let own = ["s_client", "-connect", "127.0.0.1:\(service.address.port)", "-CAfile", certificates.authorityFile]
+        return try FinishedRun(own + arguments, program: "/usr/bin/openssl", input: input)
     }
 
     @Test("curl is served over TLS 1.3 and 1.2, chooses http/1.1, and keeps its connection")
@@ -49,13 +37,11 @@ struct TLSListenerTests {
         let service = try service()
         let write = ["-w", "%{http_version} %{num_connects} "]
         let two = try curl(service, write + ["https://localhost:\(service.address.port)/livez"])
-        #expect(two.exitCode == 0, "\(two.errors)")
-        #expect(two.output.contains("1.1 1 ") && two.output.contains("1.1 0 "), "\(two.output)")
-        #expect(try curl(service, ["--tls-max", "1.2"]).exitCode == 0)
-        #expect(try curl(service, ["--tlsv1.3"]).exitCode == 0)
-        #expect(try curl(service, ["--no-alpn"]).exitCode == 0)
+        #expect(two.output.contains("1.1 1 ") && two.output.contains("1.1 0 "), "\(two.output)\(two.errors)")
+        for option in [["--tls-max", "1.2"], ["--tlsv1.3"], ["--no-alpn"]] {
+            #expect(try curl(service, option).exitCode == 0)
+        }
         // The administrative listener stays plain.
-        #expect(try service.get("/livez", admin: true).status == 200)
         let metrics = try service.get("/metrics", admin: true).text
         #expect(metrics.contains("\nlimited_login_tls_certificate_expiry_timestamp_seconds "))
     }
@@ -125,29 +111,33 @@ struct TLSListenerTests {
         let authority = try String(contentsOfFile: certificates.authorityFile, encoding: .utf8)
         let own = try String(contentsOfFile: certificates.good.certificateFile, encoding: .utf8)
         func chain(of others: Int) throws -> [String] {
-            let file = try folder.write("chain", own + String(repeating: authority, count: others))
+            let file = try folder.write("chain-\(others)", own + String(repeating: authority, count: others))
             return ["--cert", file, "--key", certificates.good.keyFile]
         }
-        for version in ["1.2", "1.3"].map({ ["--tls-max", $0] }) {
-            for others in [0, 9] { #expect(try curl(service, chain(of: others) + version).exitCode == 0) }
-            #expect(try curl(service, chain(of: 60) + version).exitCode != 0)
-            for identity in [
-                nil, certificates.expired, certificates.notYetValid, certificates.untrusted, certificates.selfSigned,
-            ] {
-                let run = try curl(service, (identity.map(asClient) ?? []) + version)
-                #expect(run.exitCode != 0 && run.output.isEmpty)
+        func client(_ identity: TestCertificates.Identity) -> [String] {
+            ["--cert", identity.certificateFile, "--key", identity.keyFile]
+        }
+        // The alerts of TLS 1.3 name the reason.
+        let refused: [(client: [String], reason: String)] = [
+            ([], "certificate required"), (client(certificates.expired), "certificate expired"),
+            (client(certificates.untrusted), "unknown ca"), (client(certificates.notYetValid), ""),
+            (client(certificates.selfSigned), ""), (try chain(of: 60), ""),
+        ]
+        for version in ["1.2", "1.3"] {
+            for (client, reason) in refused {
+                let run = try curl(service, client + ["--tls-max", version])
+                #expect(run.exitCode != 0 && run.output.isEmpty, "\(client)")
+                #expect(version == "1.2" || reason.isEmpty || run.errors.contains(reason), "\(run.errors)")
+            }
+            for others in [0, 9] {
+                #expect(try curl(service, chain(of: others) + ["--tls-max", version]).exitCode == 0)
             }
         }
-        // The alerts name the reason.
-        #expect(try curl(service).errors.contains("certificate required"))
-        #expect(try curl(service, asClient(certificates.expired)).errors.contains("certificate expired"))
-        #expect(try curl(service, asClient(certificates.untrusted)).errors.contains("unknown ca"))
         // A failure counts once the server has seen the client's end.
-        let line = "http_server_connections_closed_total{cause=\"tls_handshake\"} 15\n"
+        let line = "http_server_connections_closed_total{cause=\"tls_handshake\"} 12\n"
         #expect(try becomesTrue { try service.get("/metrics", admin: true).text.contains(line) })
         // The administrative listener asks for no certificate.
-        let check = try FinishedRun(["healthcheck", "--app-ids", "1", "--admin-listen", "\(service.adminAddress)"])
-        #expect(check.exitCode == 0, "\(check.errors)")
+        #expect(try FinishedRun(["healthcheck", "--admin-listen", "\(service.adminAddress)"]).exitCode == 0)
     }
 
     @Test("SIGHUP replaces the certificate; a pair that does not match or a missing file leaves the old one")
@@ -157,30 +147,29 @@ struct TLSListenerTests {
             certificateFile: files.path + "/certificate.pem",
             keyFile: files.path + "/key.pem"
         )
-        func install(certificate: String, key: String) throws {
-            for (source, target) in [(certificate, own.certificateFile), (key, own.keyFile)] {
-                try Data(contentsOf: URL(filePath: source)).write(to: URL(filePath: target), options: .atomic)
+        func install(_ certificate: TestCertificates.Identity, key: TestCertificates.Identity) throws {
+            for (source, name) in [(certificate.certificateFile, "certificate.pem"), (key.keyFile, "key.pem")] {
+                try files.write(name, String(contentsOfFile: source, encoding: .utf8))
             }
         }
         let (good, other) = (certificates.good, certificates.untrusted)
-        try install(certificate: good.certificateFile, key: good.keyFile)
+        try install(good, key: good)
         let service = try service(own)
         #expect(try curl(service).exitCode == 0)
         let client = try TLSClient(service.listenAddress, authorityFile: certificates.authorityFile)
 
-        try install(certificate: other.certificateFile, key: good.keyFile)
+        try install(other, key: good)
         service.process.signal(SIGHUP)
         #expect(service.process.waitForErrors(1, of: "configuration not reloaded"))
         #expect(service.process.errorText.contains(own.keyFile))
-        #expect(try curl(service).exitCode == 0)
         try FileManager.default.removeItem(atPath: own.keyFile)
         service.process.signal(SIGHUP)
         #expect(service.process.waitForErrors(2, of: "configuration not reloaded"))
         #expect(try curl(service).exitCode == 0)
 
-        try install(certificate: other.certificateFile, key: other.keyFile)
+        try install(other, key: other)
         service.process.signal(SIGHUP)
-        #expect(service.process.waitForErrors(1, of: "configuration reloaded"))
+        #expect(service.process.waitForError("configuration reloaded"))
         #expect(try curl(service).exitCode != 0)
         #expect(try curl(service, ["--cacert", certificates.otherAuthorityFile]).exitCode == 0)
         // Certificates whose time is wrong are served, with a warning.
@@ -188,13 +177,11 @@ struct TLSListenerTests {
             (certificates.expired, "the TLS certificate has expired"),
             (certificates.notYetValid, "the TLS certificate is not valid yet"),
         ] {
-            try install(certificate: identity.certificateFile, key: identity.keyFile)
+            try install(identity, key: identity)
             service.process.signal(SIGHUP)
             #expect(service.process.waitForError(words))
         }
         // The earlier connection goes on.
         #expect(client.exchange("GET /livez HTTP/1.1\r\nHost: a\r\n\r\n")?.status == 200)
-        service.process.terminate()
-        #expect(service.process.waitForExit() == 0)
     }
 }

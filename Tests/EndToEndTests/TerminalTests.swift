@@ -4,56 +4,106 @@ import LLStandIn
 import LLTestSupport
 import Testing
 
+/// Text from outside cannot move the cursor, hide letters or begin a new line.
 @Suite("The command line at a terminal", .live)
 struct TerminalTests {
-    private static let app = ["LIMITED_LOGIN_APP_IDS": RunningService.appID, "TERM": "xterm", "TZ": "UTC"]
+    private static let app = ["app_ids": RunningService.appID, "TERM": "xterm", "TZ": "UTC"]
+    /// An escape sequence, a C1 sequence, a reversal of letters, a line separator and a line feed.
+    private static let hostile = "k\u{1b}]0;owned\u{7}\u{9b}2J\u{202e}gnp\u{2028}\nforged"
+
+    /// True if a terminal would obey nothing in this output.
+    private static func isSafe(_ text: String) -> Bool {
+        text.unicodeScalars.allSatisfy { scalar in
+            switch scalar.value {
+            case 0x0A: true
+            case 0..<0x20, 0x7F..<0xA0, 0x061C, 0x200E, 0x200F, 0x2028...0x202E, 0x2066...0x2069: false
+            default: true
+            }
+        } && !text.contains("\nforged")
+    }
+
+    /// An issuer with a hostile key id, and a key that is ignored.
+    private static func hostileIssuer() throws -> ScriptedIssuer {
+        let key = TokenMinter(key: StandInKeys.current.key, keyID: hostile).jsonWebKey
+        let keys = "{\"keys\":[\(key),\(key.replacing("RS256", with: "RS\u{9b}2J\u{202e}"))]}"
+        return try ScriptedIssuer { _, peer in try peer.answer(fields: ["Content-Type: application/json"], keys) }
+    }
+
+    @Test("keys shows a hostile key id without control characters, as text and as JSON, which loses nothing")
+    func keys() throws {
+        let issuer = try Self.hostileIssuer()
+        defer { issuer.stop() }
+        for flags in [[], ["--json"]] {
+            let run = try FinishedRun(["keys", "--jwks-urls", issuer.url] + flags, environment: Self.app)
+            #expect(run.exitCode == 0 && run.output.contains("owned"), "\(run)")
+            #expect(Self.isSafe(run.output) && Self.isSafe(run.errors), "\(run.output.debugDescription)")
+            if flags.isEmpty { continue }
+            let shown = (try run.object["keys"] as? [[String: Any]])?.first?["kid"] as? String
+            #expect(shown == Self.hostile)
+        }
+    }
+
+    @Test("An error quotes arguments and settings without control characters")
+    func errors() throws {
+        let token = "eyJhbGciOiJSUzI1NiIsImtpZCI6ImsifQ.e30.AAAA"
+        for arguments in [
+            ["brew\u{1b}[2J"], ["verify", token, "--unbound", "--jwks", "/no\u{1b}[2J\u{202e}"],
+            ["check-config", "--config", "/no\u{1b}[2J\nforged"], ["permissions", "list", "\u{1b}[2J\u{202e}"],
+        ] {
+            let run = try FinishedRun(arguments, environment: Self.app)
+            #expect(run.exitCode != 0)
+            #expect(!run.errors.isEmpty && Self.isSafe(run.errors), "\(run.errors.debugDescription)")
+        }
+    }
+
+    @Test("A log line holds no control characters, in either format", arguments: ["text", "json"])
+    func log(format: String) throws {
+        let issuer = try Self.hostileIssuer()
+        defer { issuer.stop() }
+        let settings = ["jwks_urls": issuer.url, "log_format": format, "listen": "127.0.0.1:0"]
+        let service = try ServiceProcess(
+            ["serve", "--admin-listen", "127.0.0.1:0"],
+            environment: Self.app.merging(settings) { $1 }
+        )
+        #expect(service.waitForError("key set changed") && service.waitForError("key ignored"), "\(service.errorText)")
+        service.end()
+        #expect(service.errorText.contains("owned"))
+        #expect(Self.isSafe(service.errorText), "\(service.errorText.debugDescription)")
+    }
 
     @Test("Times are shown in local and relative form")
     func times() throws {
         let issuer = try IssuerProcess()
         let token = try issuer.token(#"{"nonce":"n-1","iat":1700000000}"#)
-        let flags = ["verify", token, "--unbound", "--jwks", issuer.jwksURL]
-        let run = try FinishedRun(flags + ["--at", "1700000100"], environment: Self.app)
-        #expect(run.output.contains("issued_at: 1700000000, 100 seconds ago (2023-11-14 22:13:20 +0000)"))
-        #expect(run.output.contains("expires_at: 1700003600, in 58 minutes (2023-11-14 23:13:20 +0000)"))
-        let abroad = try FinishedRun(
-            flags + ["--at", "1700000100"],
-            environment: Self.app.merging(["TZ": "XYZ-5:30"]) { _, new in new }
-        )
-        #expect(abroad.output.contains("(2023-11-15 03:43:20 +0530)"), "\(abroad.output)")
+        for (zone, times) in [
+            (
+                "UTC",
+                [
+                    "issued_at: 1700000000, 100 seconds ago (2023-11-14 22:13:20 +0000)",
+                    "expires_at: 1700003600, in 58 minutes (2023-11-14 23:13:20 +0000)",
+                ]
+            ), ("XYZ-5:30", ["(2023-11-15 03:43:20 +0530)"]),
+        ] {
+            let run = try FinishedRun(
+                ["verify", token, "--unbound", "--jwks", issuer.jwksURL, "--at", "1700000100"],
+                environment: Self.app.merging(["TZ": zone]) { $1 }
+            )
+            for time in times { #expect(run.output.contains(time), "\(run.output)") }
+        }
     }
 
     @Test("Colours are used only on a terminal, and can be forbidden")
     func colours() throws {
         let judged = ["verify", "x", "--unbound"]
-        let piped = try FinishedRun(judged, environment: Self.app)
-        #expect(!piped.output.contains("\u{1b}["))
-        guard FileManager.default.isExecutableFile(atPath: "/usr/bin/script") else { return }
+        #expect(try !FinishedRun(judged, environment: Self.app).output.contains("\u{1b}["))
+        let tool = "/usr/bin/script"
+        guard FileManager.default.isExecutableFile(atPath: tool) else { return }
         let line = ([ServiceProcess.executable] + judged).map { "'\($0)'" }.joined(separator: " ")
-        for (variables, isColoured) in [
-            (["NO_COLOR": ""], true), (["NO_COLOR": "1"], false), (["TERM": "dumb"], false),
-        ] {
-            let run = try FinishedRun(
-                ["-qec", line, "/dev/null"],
-                environment: Self.app.merging(variables) { _, new in new },
-                program: "/usr/bin/script",
-                input: "\n"
-            )
-            #expect(run.output.contains("\u{1b}[31mREFUSED\u{1b}[0m") == isColoured, "\(variables): \(run.output)")
-        }
-    }
-
-    @Test("A fetch that takes longer than a moment names its URL")
-    func progress() throws {
-        // The system completes the connection, and no program ever answers on it.
-        let listener = try Socket.listener(on: .loopback(port: 0), backlog: 8, sharesPort: false)
-        let url = "http://\(try listener.localAddress())/keys"
-        // The token is well formed, so its key is fetched.
-        let token = try StandInKeys.current.mint(header: StandInKeys.current.header, payload: Array("{}".utf8))
-        for command in [["verify", token, "--unbound"], ["keys"]] {
-            let process = try ServiceProcess(command + ["--jwks-urls", url], environment: Self.app)
-            defer { process.kill() }
-            #expect(process.waitForError("fetching the issuer's keys from \(url)"))
+        for (name, value, isColoured) in [("NO_COLOR", "", true), ("NO_COLOR", "1", false), ("TERM", "dumb", false)] {
+            let environment = Self.app.merging([name: value]) { $1 }
+            let words = ["-qec", line, "/dev/null"]
+            let run = try FinishedRun(words, environment: environment, program: tool, input: "\n")
+            #expect(run.output.contains("\u{1b}[31mREFUSED\u{1b}[0m") == isColoured, "\(name): \(run.output)")
         }
     }
 }

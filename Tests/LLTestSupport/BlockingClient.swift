@@ -41,7 +41,6 @@ package class BlockingClient {
         }
     }
 
-    /// The socket's descriptor.
     package var descriptor: Int32 { stream.socket.descriptor }
 
     /// Sends everything. Returns false if the peer is gone or the deadline passes.
@@ -50,7 +49,6 @@ package class BlockingClient {
         (try? stream.send(bytes, until: MonotonicClock.now() + patienceOfTests)) == true
     }
 
-    /// Sends text.
     @discardableResult
     package func send(_ text: String) -> Bool { send(Array(text.utf8)) }
 

@@ -32,26 +32,12 @@ package final class ConnectionDriver {
         connection = Connection(id: 1, descriptor: -1, isOverLimit: isOverLimit, host)
     }
 
-    /// The responses so far.
     package var responses: [TestResponse] { TestResponse.parseAll(received) }
-
-    /// The statuses of the responses so far.
     package var statuses: [Int] { responses.map(\.status) }
 
     /// The bytes of the final responses. Interim responses are left out, because timing decides if they are sent.
     package var finalBytes: [UInt8] {
-        let interim = Array("HTTP/1.1 100 Continue\r\n\r\n".utf8)
-        var rest = received[...]
-        var result: [UInt8] = []
-        while let byte = rest.first {
-            if rest.starts(with: interim) {
-                rest = rest.dropFirst(interim.count)
-            } else {
-                result.append(byte)
-                rest = rest.dropFirst()
-            }
-        }
-        return result
+        Array(received.split(separator: Array("HTTP/1.1 100 Continue\r\n\r\n".utf8)).joined())
     }
 
     /// Bytes arrive. They are read in pieces of one receive's size, and only while the state machine waits for input.
@@ -66,7 +52,6 @@ package final class ConnectionDriver {
         receive(Array(text.utf8))
     }
 
-    /// Text arrives.
     package func send(_ text: String) { send(Array(text.utf8)) }
 
     /// The client ends its direction.

@@ -1,38 +1,17 @@
 package import LLJOSE
 package import LLStandIn
 
-/// The claims of a token to mint. Nil leaves a claim out.
+/// The claims of a token to mint, by the members below. Nil leaves a claim out.
 package struct MintedClaims: Sendable {
-    /// `iss`
     package var issuer: String? = "https://www.facebook.com"
-    /// `aud`
-    package var audience: String?
-    /// `sub`
-    package var subject: String?
-    /// `iat`, in seconds since 1970
-    package var issuedAt: Int64?
-    /// `exp`, in seconds since 1970
-    package var expiresAt: Int64?
-    /// `jti`
-    package var tokenID: String?
-    /// `nonce`
-    package var nonce: String?
-    /// `at_hash`
-    package var accessTokenHash: String?
-    package var email: String?
-    package var givenName: String?
-    package var middleName: String?
-    package var familyName: String?
-    package var name: String?
-    package var picture: String?
+    package var audience, subject, tokenID, nonce, accessTokenHash: String?
+    /// Seconds since 1970.
+    package var issuedAt, expiresAt: Int64?
+    package var email, givenName, middleName, familyName, name, picture, birthday, gender, link: String?
     package var friendIDs: [String]?
-    package var birthday: String?
     package var ageRange: (minimum: Int?, maximum: Int?)?
-    package var hometown: (id: String, name: String)?
-    package var location: (id: String, name: String)?
-    package var gender: String?
-    package var link: String?
-    /// `cnf.jkt`: the thumbprint of a DPoP key
+    package var hometown, location: (id: String, name: String)?
+    /// The thumbprint of a DPoP key.
     package var confirmationThumbprint: String?
 
     /// The claims that every token has, with a fresh `jti` and Facebook's lifetime of one hour from `issuedAt`.
@@ -42,13 +21,7 @@ package struct MintedClaims: Sendable {
         self.nonce = nonce
         self.issuedAt = issuedAt
         self.expiresAt = issuedAt &+ 3600
-        self.tokenID = Self.makeTokenID()
-    }
-
-    /// A `jti` in Facebook's form: four letters or digits, a full stop, 64 hexadecimal digits.
-    package static func makeTokenID() -> String {
-        let letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
-        return "\(String.random(4, of: letters)).\(String.random(64))"
+        self.tokenID = "\(String.random(4)).\(String.random(64))"
     }
 }
 
@@ -86,9 +59,7 @@ extension MintedClaims {
 
 extension TokenMinter {
     /// A token with these claims.
-    package func mint(_ claims: MintedClaims) throws(OpenSSLError) -> String {
-        try mint(header: header, payload: claims.payload)
-    }
+    package func mint(_ claims: MintedClaims) throws(OpenSSLError) -> String { try mint(payload: claims.payload) }
 
     /// A token of exactly `length` bytes; nil if there is none. Spaces before the payload fill it up. Base64url encodes
     /// three bytes in four digits and so skips some lengths; spaces behind the header reach them.
@@ -107,6 +78,6 @@ extension TokenMinter {
 
     /// A token with these members as its payload, in this order. Repeated members are kept.
     package func mint(members: [FacebookJSON.Member]) throws(OpenSSLError) -> String {
-        try mint(header: header, payload: Array(FacebookJSON.object(members).utf8))
+        try mint(payload: Array(FacebookJSON.object(members).utf8))
     }
 }

@@ -31,31 +31,21 @@ package final class ScriptedIssuer: Sendable {
         case resetting
     }
 
-    private struct Storage {
-        var script: Script
-        var requests: [Request] = []
-    }
-
     package var port: UInt16 { listener.port }
-    private let manner: Manner
     private let listener: ScriptedListener
     private let context: TLSContext?
-    private let storage: Locked<Storage>
+    private let storage: Locked<(script: Script, requests: [Request])>
 
     /// Listens at once on a free port of 127.0.0.1 (or ::1).
     package init(_ manner: Manner = .plain, ipv6: Bool = false, script: @escaping Script) throws {
         listener = try ScriptedListener(ipv6: ipv6)
-        self.manner = manner
         context = if case .tls(let identity) = manner { try identity.serverContext() } else { nil }
-        storage = Locked(Storage(script: script))
-        listener.serve { self.serve($0) }
+        storage = Locked((script, []))
+        listener.serve { self.serve($0, manner) }
     }
 
     /// `https://localhost:<port>/keys`, or the same with http.
-    package var url: String {
-        let scheme = context == nil ? "http" : "https"
-        return "\(scheme)://localhost:\(port)/keys"
-    }
+    package var url: String { "http\(context == nil ? "" : "s")://localhost:\(port)/keys" }
 
     package var requests: [Request] { storage.withLock { $0.requests } }
     package var requestCount: Int { storage.withLock { $0.requests.count } }
@@ -65,14 +55,12 @@ package final class ScriptedIssuer: Sendable {
     package func forgetRequests() { storage.withLock { $0.requests = [] } }
 
     /// Uses another script for later requests.
-    package func setScript(_ script: @escaping Script) {
-        storage.withLock { $0.script = script }
-    }
+    package func setScript(_ script: @escaping Script) { storage.withLock { $0.script = script } }
 
     /// Closes the listener and every connection, and wakes scripts that wait.
     package func stop() { listener.stop() }
 
-    private func serve(_ peer: ScriptedPeer) {
+    private func serve(_ peer: ScriptedPeer, _ manner: Manner) {
         do {
             switch manner {
             case .silent: return peer.waitUntilClosed()

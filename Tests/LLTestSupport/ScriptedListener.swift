@@ -1,16 +1,14 @@
 internal import Dispatch
 internal import Glibc
 internal import LLHTTP
-internal import Synchronization
 
-/// A listener on loopback. Its own thread accepts connections until ``stop()``.
+/// A listener on loopback. Its own thread accepts connections until ``stop()``; each connection has a thread of its own.
 ///
 /// The descriptor is closed once and not used afterwards: the system may have given its number to another test.
 final class ScriptedListener: Sendable {
     let port: UInt16
     private let descriptor: Int32
-    private let isStopping = Atomic<Bool>(false)
-    private let isClosed = Locked(false)
+    private let isStopping = Locked(false)
     private let accepting = DispatchGroup()
     private let peers = Locked<(count: Int, open: [ObjectIdentifier: ScriptedPeer])>((0, [:]))
 
@@ -25,33 +23,26 @@ final class ScriptedListener: Sendable {
         descriptor = socket.release()
     }
 
-    /// Calls `take` with each connection. `take` must not block, and it closes the connection.
-    func accept(_ take: @escaping @Sendable (consuming Socket) -> Void) {
+    /// Calls `serve` with each connection.
+    func serve(_ serve: @escaping @Sendable (ScriptedPeer) -> Void) {
         DispatchQueue(label: "scripted-listener").async(group: accepting) { [self] in
-            while !isStopping.load(ordering: .acquiring) {
+            while !isStopping.withLock(\.self) {
                 var waiting = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
                 _ = unsafe poll(&waiting, 1, -1)
-                let number = Glibc.accept(descriptor, nil, nil)
+                let number = accept(descriptor, nil, nil)
                 guard number >= 0 else { continue }
                 _ = fcntl(number, F_SETFD, FD_CLOEXEC)
-                take(Socket(takingOwnershipOf: number))
-            }
-        }
-    }
-
-    /// Calls `serve` with each connection, on a thread for that connection.
-    func serve(_ serve: @escaping @Sendable (ScriptedPeer) -> Void) {
-        accept { [self] connection in
-            // TLS and the waits need a non-blocking socket.
-            _ = fcntl(connection.descriptor, F_SETFL, O_NONBLOCK)
-            let peer = ScriptedPeer(connection)
-            peers.withLock { peers in
-                peers.count += 1
-                peers.open[ObjectIdentifier(peer)] = peer
-            }
-            DispatchQueue(label: "scripted-connection").async { [self] in
-                serve(peer)
-                peers.withLock { _ = $0.open.removeValue(forKey: ObjectIdentifier(peer)) }
+                // TLS and the waits need a non-blocking socket.
+                _ = fcntl(number, F_SETFL, O_NONBLOCK)
+                let peer = ScriptedPeer(Socket(takingOwnershipOf: number))
+                peers.withLock { peers in
+                    peers.count += 1
+                    peers.open[ObjectIdentifier(peer)] = peer
+                }
+                DispatchQueue(label: "scripted-connection").async { [self] in
+                    serve(peer)
+                    peers.withLock { _ = $0.open.removeValue(forKey: ObjectIdentifier(peer)) }
+                }
             }
         }
     }
@@ -59,15 +50,15 @@ final class ScriptedListener: Sendable {
     /// Stops the listener. On return the thread has ended, the socket is closed and every served connection is
     /// interrupted. Further calls do nothing.
     func stop() {
-        isClosed.withLock { isClosed in
-            guard !isClosed else { return }
-            isClosed = true
-            isStopping.store(true, ordering: .releasing)
-            // Wakes the thread.
-            _ = shutdown(descriptor, Int32(SHUT_RDWR))
-            accepting.wait()
-            _ = close(descriptor)
-            for peer in peers.withLock({ Array($0.open.values) }) { peer.interrupt() }
+        let isFirst = isStopping.withLock { isStopping in
+            defer { isStopping = true }
+            return !isStopping
         }
+        guard isFirst else { return }
+        // Wakes the thread.
+        _ = shutdown(descriptor, Int32(SHUT_RDWR))
+        accepting.wait()
+        _ = close(descriptor)
+        for peer in peers.withLock({ Array($0.open.values) }) { peer.interrupt() }
     }
 }

@@ -69,34 +69,56 @@ package struct SignedRequestForgery: Sendable, CustomStringConvertible {
         self.text = text
     }
 
-    /// A wrong payload with a valid signature.
-    private static func signed(
-        _ name: String,
-        _ fault: Fault,
-        _ payload: @escaping @Sendable (_ good: String, _ issuedAt: Int64) -> String
-    ) -> Self {
-        Self(name, fault) {
-            try TestSignedRequest.make(payload(TestSignedRequest.payload(issuedAt: $0), $0))
+    /// A payload with a valid signature. `NOW` in it is the moment.
+    private static func signed(_ name: String, _ fault: Fault, _ payload: String) -> Self {
+        Self(name, fault) { try TestSignedRequest.make(payload.replacing("NOW", with: "\($0)")) }
+    }
+
+    /// The good payload with another text in place of this one, and a valid signature.
+    private static func replaced(_ name: String, _ fault: Fault, _ old: String, _ new: String) -> Self {
+        Self(name, fault) { now in
+            let good = TestSignedRequest.payload(issuedAt: now)
+            func filled(_ text: String) -> String {
+                text.replacing("NOW", with: "\(now)").replacing("END", with: "\(now + 3_600)")
+            }
+            return try TestSignedRequest.make(good.replacing(filled(old), with: filled(new)))
         }
+    }
+
+    /// The payload of a good request of so many seconds later.
+    private static func moved(_ name: String, _ fault: Fault, by seconds: Int64) -> Self {
+        Self(name, fault) { try TestSignedRequest.make(TestSignedRequest.payload(issuedAt: $0 + seconds)) }
     }
 
     /// A genuine text, changed after it was signed.
-    private static func changed(_ name: String, _ fault: Fault, _ change: @escaping @Sendable (String) -> String)
-        -> Self
-    {
-        Self(name, fault) { change(try TestSignedRequest.make(TestSignedRequest.payload(issuedAt: $0))) }
-    }
-
-    /// A text signed with another secret.
-    private static func otherSecret(_ name: String, _ secret: String) -> Self {
-        Self(name, .signature) {
-            try TestSignedRequest.make(TestSignedRequest.payload(issuedAt: $0), secret: secret)
+    private static func changed(
+        _ name: String,
+        _ fault: Fault,
+        _ change: @escaping @Sendable (_ text: String, _ signature: Substring, _ payload: Substring) -> String
+    ) -> Self {
+        Self(name, fault) {
+            let text = try TestSignedRequest.make(TestSignedRequest.payload(issuedAt: $0))
+            let parts = text.split(separator: ".")
+            return change(text, parts[0], parts[1])
         }
     }
 
-    private static func halves(_ text: String) -> (signature: Substring, payload: Substring) {
-        let parts = text.split(separator: ".")
-        return (parts.first ?? "", parts.last ?? "")
+    /// A good payload under the signature that `code` makes of it and of its encoded form.
+    private static func signature(
+        _ name: String,
+        _ code: @escaping @Sendable (_ payload: String, _ encoded: String) throws -> String
+    ) -> Self {
+        Self(name, .signature) {
+            let payload = TestSignedRequest.payload(issuedAt: $0)
+            let encoded = Base64URL.encode(Array(payload.utf8))
+            return try code(payload, encoded) + "." + encoded
+        }
+    }
+
+    /// The signature of a text, which stands before it.
+    private static func signature(of text: String, secret: String? = nil) throws -> String {
+        let secret = secret ?? TestSignedRequest.secrets[1].secret
+        return String(try TestSignedRequest.make(encoded: text, secret: secret).prefix { $0 != "." })
     }
 
     package static let all: [Self] = forms + signatures + contents + otherPurposes
@@ -104,129 +126,77 @@ package struct SignedRequestForgery: Sendable, CustomStringConvertible {
     /// Texts that Facebook signs for logins, page tabs and Instant Games. A login has a code or a token, with some or all
     /// members of a good callback.
     package static let otherPurposes: [Self] = [
-        // The cookie of the web SDK.
-        signed("a cookie", .login) { _, now in
-            #"{"algorithm":"HMAC-SHA256","code":"AQBx","issued_at":\#(now),"user_id":"218471"}"#
-        },
-        // A canvas page, and the dialog's answer.
-        signed("a canvas page", .login) { _, now in
-            #"{"algorithm":"HMAC-SHA256","expires":\#(now + 7_200),"issued_at":\#(now),"oauth_token":"EAA","#
-                + #""user":{"country":"in","locale":"en_US","age":{"min":21}},"user_id":"218471"}"#
-        },
-        signed("a token behind the rest", .login) { good, _ in good.dropLast() + #","oauth_token":"EAA"}"# },
-        signed("an access token", .login) { good, _ in good.dropLast() + #","access_token":"EAA"}"# },
-        signed("a code of null", .login) { good, _ in good.dropLast() + #","code":null}"# },
-        signed("an escaped name", .login) { good, _ in good.dropLast() + #","\u0063o\u0064e":""}"# },
-        signed("a page tab", .pageTab) { good, _ in
-            good.dropLast() + #","page":{"id":"1","liked":true,"admin":false},"app_data":"x"}"#
-        },
-        signed("a player", .instantGame) { good, _ in good.dropLast() + #","player_id":"1"}"# },
-        signed("a player's payload", .instantGame) { good, _ in good.dropLast() + #","request_payload":"n"}"# },
-        signed("a player without a user", .instantGame) { _, now in
-            #"{"algorithm":"HMAC-SHA256","issued_at":\#(now),"player_id":"1","request_payload":"n"}"#
-        },
-        signed("a player's other id", .instantGame) { good, _ in #"{"asid":"218471","# + good.dropFirst() },
+        // The cookie of the web SDK, a canvas page, and the dialog's answer.
+        signed("a cookie", .login, #"{"algorithm":"HMAC-SHA256","code":"AQBx","issued_at":NOW,"user_id":"218471"}"#),
+        replaced("a canvas page", .login, #","user_id""#, #","oauth_token":"EAA","user":{"age":{"min":21}},"user_id""#),
+        replaced("a token behind the rest", .login, "}", #","oauth_token":"EAA"}"#),
+        replaced("an access token", .login, "}", #","access_token":"EAA"}"#),
+        replaced("a code of null", .login, "}", #","code":null}"#),
+        replaced("an escaped name", .login, "}", #","\u0063o\u0064e":""}"#),
+        replaced("a page tab", .pageTab, "}", #","page":{"id":"1","liked":true,"admin":false},"app_data":"x"}"#),
+        replaced("a player", .instantGame, "}", #","player_id":"1"}"#),
+        replaced("a player's payload", .instantGame, "}", #","request_payload":"n"}"#),
+        replaced("a player without a user", .instantGame, "user_id", "player_id"),
+        replaced("a player's other id", .instantGame, "{", #"{"asid":"218471","#),
     ]
 
     private static let forms: [Self] = [
-        changed("nothing", .malformed) { _ in "" },
-        changed("a full stop", .malformed) { _ in "." },
-        changed("no full stop", .malformed) { $0.replacing(".", with: "") },
-        changed("no signature", .malformed) { "." + halves($0).payload },
-        changed("no payload", .malformed) { halves($0).signature + "." },
-        changed("three parts", .malformed) { $0 + ".e30" },
-        changed("too long", .malformed) { $0 + String(repeating: "A", count: 8_192) },
-        changed("white space before it", .malformed) { " " + $0 },
-        changed("a percent escape", .malformed) { $0.replacing(".", with: "%2E") },
-        changed("base64 in place of base64url", .malformed) { "+/+/" + $0.dropFirst(4) },
-        changed("unused bits in the signature", .malformed) {
-            // The 43 digits hold 258 bits and a signature has 256. The last two bits must be zero, and here they are
-            // not.
-            let (signature, payload) = halves($0)
-            return signature.dropLast() + "B." + payload
+        changed("nothing", .malformed) { _, _, _ in "" }, changed("a full stop", .malformed) { _, _, _ in "." },
+        changed("no full stop", .malformed) { _, signature, payload in "\(signature)\(payload)" },
+        changed("no signature", .malformed) { _, _, payload in ".\(payload)" },
+        changed("no payload", .malformed) { _, signature, _ in "\(signature)." },
+        changed("three parts", .malformed) { text, _, _ in "\(text).e30" },
+        changed("too long", .malformed) { text, _, _ in text + String(repeating: "A", count: 8_192) },
+        changed("white space before it", .malformed) { text, _, _ in " \(text)" },
+        changed("a percent escape", .malformed) { _, signature, payload in "\(signature)%2E\(payload)" },
+        changed("base64 in place of base64url", .malformed) { text, _, _ in "+/+/\(text.dropFirst(4))" },
+        // The 43 digits hold 258 bits and a signature has 256. The last two bits must be zero, and here they are not.
+        changed("unused bits in the signature", .malformed) { _, signature, payload in
+            "\(signature.dropLast())B.\(payload)"
         },
-        changed("two equals signs for one", .malformed) { $0.replacing(".", with: "==.") },
-        changed("padding where none is due", .malformed) { $0 + "====" },
+        changed("two equals signs for one", .malformed) { _, signature, payload in "\(signature)==.\(payload)" },
+        changed("padding where none is due", .malformed) { text, _, _ in "\(text)====" },
     ]
 
     private static let signatures: [Self] = [
-        changed("a signature of zeros", .signature) { "AAAA." + halves($0).payload },
-        otherSecret("another secret", "the-secret-of-another-app"),
-        otherSecret("an empty secret", ""),
-        otherSecret("the app's id for a secret", "222"),
-        Self("an altered payload", .signature) {
-            let good = TestSignedRequest.payload(issuedAt: $0)
-            let signature = halves(try TestSignedRequest.make(good)).signature
-            let altered = Base64URL.encode(Array(good.replacing("218471", with: "218472").utf8))
-            return signature + "." + altered
+        signature("a signature of zeros") { _, _ in "AAAA" },
+        signature("another secret") { try signature(of: $1, secret: "the-secret-of-another-app") },
+        signature("an empty secret") { try signature(of: $1, secret: "") },
+        signature("the app's id for a secret") { try signature(of: $1, secret: "222") },
+        signature("the signature of another payload") { payload, _ in
+            try signature(of: Base64URL.encode(Array(payload.replacing("1847", with: "1848").utf8)))
         },
-        Self("the signature of another moment", .signature) {
-            let other = try TestSignedRequest.make(TestSignedRequest.payload(issuedAt: $0 - 1))
-            let good = try TestSignedRequest.make(TestSignedRequest.payload(issuedAt: $0))
-            return halves(other).signature + "." + halves(good).payload
-        },
-        Self("the signature of the decoded payload", .signature) {
-            let payload = Array(TestSignedRequest.payload(issuedAt: $0).utf8)
-            let key = Array(TestSignedRequest.secrets[1].secret.utf8)
-            let code = try HMACSHA256.authenticationCode(for: payload.span, key: key.span)
-            return code.base64URL + "." + Base64URL.encode(payload)
-        },
-        Self("the SHA-256 of the payload", .signature) {
-            let encoded = Base64URL.encode(Array(TestSignedRequest.payload(issuedAt: $0).utf8))
-            let digest = try SHA256.digest(of: encoded.utf8.span)
-            return digest.base64URL + "." + encoded
-        },
-        changed("the parts the wrong way round", .signature) {
-            let (signature, payload) = halves($0)
-            return payload + "." + signature
-        },
-        changed("a shortened signature", .signature) { String($0.dropFirst(4)) },
+        signature("the signature of the decoded payload") { payload, _ in try signature(of: payload) },
+        signature("the SHA-256 of the payload") { try SHA256.digest(of: Array($1.utf8).span).base64URL },
+        changed("the parts the wrong way round", .signature) { _, signature, payload in "\(payload).\(signature)" },
+        changed("a shortened signature", .signature) { text, _, _ in String(text.dropFirst(4)) },
     ]
 
     private static let contents: [Self] = [
-        signed("no JSON", .malformed) { _, _ in "algorithm=HMAC-SHA256&user_id=218471" },
-        signed("an array", .malformed) { _, _ in #"["HMAC-SHA256"]"# },
-        signed("two objects", .malformed) { good, _ in good + good },
-        signed("a byte-order mark", .malformed) { good, _ in "\u{FEFF}" + good },
-        signed("a member twice", .malformed) { good, _ in good.dropLast() + #","user_id":"1"}"# },
-        signed("a member twice, once escaped", .malformed) { good, _ in good.dropLast() + #","user\u005fid":"1"}"# },
-        signed("a moment twice", .malformed) { good, now in good.dropLast() + #","issued_at":\#(now)}"# },
-        signed("nothing in it", .algorithm) { _, _ in "{}" },
-        signed("no algorithm", .algorithm) { _, now in #"{"issued_at":\#(now),"user_id":"1"}"# },
-        signed("another algorithm", .algorithm) { good, _ in good.replacing("SHA256", with: "SHA1") },
-        signed("the algorithm none", .algorithm) { good, _ in good.replacing("HMAC-SHA256", with: "none") },
-        signed("an algorithm and a space", .algorithm) { good, _ in good.replacing("SHA256", with: "SHA256 ") },
-        signed("an algorithm of another type", .algorithm) { good, _ in
-            good.replacing(#""HMAC-SHA256""#, with: "256")
-        },
-        signed("no user", .user) { _, now in #"{"algorithm":"HMAC-SHA256","issued_at":\#(now)}"# },
-        signed("an empty user", .user) { good, _ in good.replacing("218471", with: "") },
-        signed("a user of letters", .user) { good, _ in good.replacing("218471", with: "21847l") },
-        signed("a user with a sign", .user) { good, _ in good.replacing("218471", with: "+218471") },
-        signed("a user with a fraction", .user) { good, _ in good.replacing(#""218471""#, with: "218471.0") },
-        signed("a user too long", .user) { good, _ in
-            good.replacing("218471", with: String(repeating: "1", count: 21))
-        },
-        signed("a leading zero", .user) { good, _ in good.replacing("218471", with: "0218471") },
-        signed("a user of null", .user) { good, _ in good.replacing(#""218471""#, with: "null") },
-        signed("a list of users", .user) { good, _ in good.replacing(#""218471""#, with: #"["218471"]"#) },
-        signed("no moment", .time) { _, _ in #"{"algorithm":"HMAC-SHA256","user_id":"1"}"# },
-        signed("a moment as text", .time) { good, now in
-            good.replacing("\"issued_at\":\(now)", with: "\"issued_at\":\"\(now)\"")
-        },
-        signed("a moment before 1970", .time) { good, now in
-            good.replacing("\"issued_at\":\(now)", with: "\"issued_at\":-1")
-        },
-        signed("a moment beyond all", .time) { good, now in
-            good.replacing("\"issued_at\":\(now)", with: "\"issued_at\":9007199254740993")
-        },
-        signed("a day and a minute ago", .time) { _, now in TestSignedRequest.payload(issuedAt: now - 86_460) },
-        signed("ahead by more than the skew", .time) { _, now in TestSignedRequest.payload(issuedAt: now + 300) },
-        signed("an end in the past", .expiry) { _, now in TestSignedRequest.payload(issuedAt: now - 3_661) },
-        signed("an end as text", .expiry) { good, now in
-            good.replacing("\(now + 3_600)", with: "\"\(now + 3_600)\"")
-        },
-        signed("an end of null", .expiry) { good, now in good.replacing("\(now + 3_600)", with: "null") },
-        signed("an end before 1970", .expiry) { good, now in good.replacing("\(now + 3_600)", with: "-1") },
+        signed("no JSON", .malformed, "algorithm=HMAC-SHA256&user_id=218471"),
+        signed("an array", .malformed, #"["HMAC-SHA256"]"#), replaced("two objects", .malformed, "}", "}{}"),
+        replaced("a byte-order mark", .malformed, "{", "\u{FEFF}{"),
+        replaced("a member twice", .malformed, "}", #","user_id":"1"}"#),
+        replaced("a member twice, once escaped", .malformed, "}", #","user\u005fid":"1"}"#),
+        replaced("a moment twice", .malformed, "}", #","issued_at":NOW}"#), signed("nothing in it", .algorithm, "{}"),
+        signed("no algorithm", .algorithm, #"{"issued_at":NOW,"user_id":"1"}"#),
+        replaced("another algorithm", .algorithm, "SHA256", "SHA1"),
+        replaced("the algorithm none", .algorithm, "HMAC-SHA256", "none"),
+        replaced("an algorithm and a space", .algorithm, "SHA256", "SHA256 "),
+        replaced("an algorithm of another type", .algorithm, #""HMAC-SHA256""#, "256"),
+        replaced("no user", .user, #","user_id":"218471""#, ""), replaced("an empty user", .user, "218471", ""),
+        replaced("a user of letters", .user, "218471", "21847l"),
+        replaced("a user with a sign", .user, "218471", "+218471"),
+        replaced("a user with a fraction", .user, #""218471""#, "218471.0"),
+        replaced("a user too long", .user, "218471", String(repeating: "1", count: 21)),
+        replaced("a leading zero", .user, "218471", "0218471"), replaced("a user of null", .user, #""218471""#, "null"),
+        replaced("a list of users", .user, #""218471""#, #"["218471"]"#),
+        signed("no moment", .time, #"{"algorithm":"HMAC-SHA256","user_id":"1"}"#),
+        replaced("a moment as text", .time, #""issued_at":NOW"#, #""issued_at":"NOW""#),
+        replaced("a moment before 1970", .time, #""issued_at":NOW"#, #""issued_at":-1"#),
+        replaced("a moment beyond all", .time, #""issued_at":NOW"#, #""issued_at":9007199254740993"#),
+        moved("a day and a minute ago", .time, by: -86_460), moved("ahead by more than the skew", .time, by: 300),
+        moved("an end in the past", .expiry, by: -3_661), replaced("an end as text", .expiry, "END", #""END""#),
+        replaced("an end of null", .expiry, "END", "null"), replaced("an end before 1970", .expiry, "END", "-1"),
     ]
 }

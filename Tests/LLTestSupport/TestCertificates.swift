@@ -9,8 +9,7 @@ package struct TestCertificates: Sendable {
         package let keyFile: String
 
         package init(certificateFile: String, keyFile: String) {
-            self.certificateFile = certificateFile
-            self.keyFile = keyFile
+            (self.certificateFile, self.keyFile) = (certificateFile, keyFile)
         }
 
         /// The settings of a server that shows this certificate.
@@ -24,24 +23,14 @@ package struct TestCertificates: Sendable {
         }
     }
 
-    /// The authority that clients under test trust.
-    package let authorityFile: String
-    /// An authority that no client trusts.
-    package let otherAuthorityFile: String
-    /// For `localhost`, `issuer.test`, 127.0.0.1 and ::1; valid now.
-    package let good: Identity
-    /// For `elsewhere.example` alone.
-    package let wrongName: Identity
-    /// The right names, but expired.
-    package let expired: Identity
-    /// The right names, but not yet valid.
-    package let notYetValid: Identity
-    /// The right names, but self-signed.
-    package let selfSigned: Identity
-    /// The right name, but only in the subject's common name. Clients must not look there (RFC 9525, 2).
-    package let commonNameOnly: Identity
-    /// The right names, issued by the other authority.
-    package let untrusted: Identity
+    /// The authority that clients under test trust, and one that none trusts.
+    package let authorityFile, otherAuthorityFile: String
+    /// For `localhost`, `issuer.test`, 127.0.0.1 and ::1; valid now. The others have the same names if theirs say nothing
+    /// else; `untrusted` is of the other authority.
+    package let good, expired, notYetValid, selfSigned, untrusted: Identity
+    /// `wrongName` is for `elsewhere.example`. `commonNameOnly` has the right name in its subject alone, where clients must
+    /// not look (RFC 9525, 2).
+    package let wrongName, commonNameOnly: Identity
 
     /// The certificates of this process, made at first use.
     package static let shared: Result<Self, any Error> = Result {

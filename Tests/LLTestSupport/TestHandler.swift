@@ -77,42 +77,29 @@ extension TestHandler {
             return .respond
         } request: { exchange, bytes in
             exchange.response.addField("Content-Type: text/plain")
-            if bytes.equal(exchange.head.path, "/park") {
-                switch exchange.context.visit {
-                case .first: return .park(until: exchange.context.now + .seconds(600))
-                case .woken: exchange.response.body += Array("woken".utf8)
-                case .expired:
-                    exchange.response.status = 503
-                    exchange.response.body += Array("expired".utf8)
-                }
-            } else if bytes.equal(exchange.head.path, "/echo") {
+            switch String(decoding: Array(bytes, exchange.head.path), as: UTF8.self) {
+            case "/park":
+                if exchange.context.visit == .first { return .park(until: exchange.context.now + .seconds(600)) }
+                let isWoken = exchange.context.visit == .woken
+                exchange.response.status = isWoken ? 200 : 503
+                exchange.response.body = Array((isWoken ? "woken" : "expired").utf8)
+            case "/echo":
                 for field in exchange.head.fields {
-                    append(bytes, field.name, to: &exchange.response.body)
-                    exchange.response.body += Array(": ".utf8)
-                    append(bytes, field.value, to: &exchange.response.body)
-                    exchange.response.body += Array("\n".utf8)
+                    exchange.response.body += Array(bytes, field.name) + Array(": ".utf8)
+                    exchange.response.body += Array(bytes, field.value) + Array("\n".utf8)
                 }
-            } else if bytes.equal(exchange.head.path, "/shared") {
-                exchange.response.share(sharedBody)
-            } else if bytes.equal(exchange.head.path, "/cookie") {
+            case "/shared": exchange.response.share(sharedBody)
+            case "/cookie":
                 for field in exchange.head.fields where bytes.equalIgnoringCase(field.name, "cookie") {
                     for pair in Array(bytes, field.value).split(separator: UInt8(ascii: ";")) {
-                        exchange.response.body += pair.drop { $0 == UInt8(ascii: " ") }
-                        exchange.response.body.append(UInt8(ascii: "\n"))
+                        exchange.response.body += pair.drop { $0 == UInt8(ascii: " ") } + Array("\n".utf8)
                     }
                 }
-            } else if exchange.head.method == .post {
-                append(bytes, exchange.body, to: &exchange.response.body)
-            } else {
-                exchange.response.body += Array("OK".utf8)
+            case _ where exchange.head.method == .post: exchange.response.body = Array(bytes, exchange.body)
+            default: exchange.response.body = Array("OK".utf8)
             }
             return .respond
         }
-    }
-
-    private static func append(_ bytes: Span<UInt8>, _ range: Range<Int>, to output: inout [UInt8]) {
-        output.reserveCapacity(output.count + range.count)
-        for index in range { output.append(bytes[index]) }
     }
 }
 

@@ -1,9 +1,7 @@
 internal import LLHTTP
 internal import LLJOSE
 
-/// The access tokens that Graph knows, and its answers about them: `debug_token` and `/me`.
-///
-/// It behaves as Facebook documents, with Facebook's own words in the errors.
+/// The access tokens that Graph knows, and its answers about them, with Facebook's own words in the errors.
 extension StandInGraph {
     /// One token, with the person's fields in `/me` as JSON by their names.
     struct Token: Sendable {
@@ -35,18 +33,14 @@ extension StandInGraph {
         "birthday": "user_birthday", "age_range": "user_age_range", "hometown": "user_hometown",
         "location": "user_location", "gender": "user_gender", "link": "user_link",
     ]
-    /// The members of a request that describe the token itself.
     private static let ownMembers: Set<String> = [
         "user", "app", "scopes", "type", "expiry", "issued_at", "auth_nonce",
     ]
 
-    /// Mints an access token and remembers its login; the answer of `POST /access-tokens`.
-    /// - Parameters:
-    ///   - request: A JSON object: `user`, `app`, `scopes`, `type`, `expiry` (0: never), `issued_at`, `auth_nonce`, and
-    ///     fields of `/me`; all optional. An empty text means an empty object.
-    ///   - fate: Empty; or `revoked`, if the person has removed the app since; or `dead`, the placeholder that SDK 17
-    ///     returns if tracking is denied: Graph cannot read it.
-    ///   - appID: The default app.
+    /// Mints the access token of `POST /access-tokens`, and remembers its login. The members of the request, and the
+    /// request itself, may be left out.
+    /// - Parameter fate: Empty; or `revoked`, if the person has removed the app since; or `dead`, the placeholder that
+    ///   SDK 17 returns if tracking is denied: Graph cannot read it.
     func mintAccessToken(
         _ request: [UInt8],
         fate: String,
@@ -118,7 +112,6 @@ extension StandInGraph {
         return .object([("data", FacebookJSON.object(members))])
     }
 
-    /// The token of a text that Graph accepts.
     private func token(_ text: String, at now: Int64) throws(StandInAnswer) -> Token {
         guard let token = tokens.withLock({ $0[text] }) else { throw .error(190, Self.unreadable) }
         if let fault = token.fault(at: now) { throw .error(190, subcode: fault.subcode, fault.message) }

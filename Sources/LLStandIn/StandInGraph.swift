@@ -45,9 +45,9 @@ final class StandInGraph: Sendable {
     }
 
     let appSecret: String
-    let tokens = Locked(NewestEntries<String, Token>())
-    let codes = Locked(NewestEntries<String, DialogCode>())
-    private let people = Locked(NewestEntries<Person, [String: String]>())
+    let tokens = Locked([String: Token]())
+    let codes = Locked([String: DialogCode]())
+    private let people = Locked([Person: [String: String]]())
 
     init(appSecret: String) { self.appSecret = appSecret }
 
@@ -91,7 +91,6 @@ final class StandInGraph: Sendable {
         return String(token[..<bar])
     }
 
-    /// Throws unless `appsecret_proof` is the token's under the app's secret.
     func checkProof(_ request: StandInRequest, for token: String) throws(StandInAnswer) {
         let message = Array(token.utf8)
         let code = try? HMACSHA256.authenticationCode(for: message.span, key: Array(appSecret.utf8).span).hexadecimal
@@ -128,7 +127,7 @@ final class StandInGraph: Sendable {
         people.withLock { people in
             guard let known = people[person] else { return Self.unknownUser }
             tokens.withLock { tokens in
-                for (text, token) in tokens.values where token.person == person {
+                for (text, token) in tokens where token.person == person {
                     if permission == nil { tokens[text]?.isRevoked = true }
                     tokens[text]?.scopes.removeAll { $0 == permission }
                 }
@@ -191,10 +190,8 @@ struct StandInRequest {
 
     var bearer: String { String((fields["authorization"] ?? "").dropFirst("Bearer ".count)) }
 
-    /// The path without its trailing slash.
     var name: String { path.hasSuffix("/") ? String(path.dropLast()) : path }
 
-    /// The texts between the slashes of the path.
     var parts: [String] { path.split(separator: "/", omittingEmptySubsequences: false).dropFirst().map(String.init) }
 
     /// The status of permissions that a token does not show: `?declined=user_friends,email`, `?expired=…`.
@@ -205,25 +202,5 @@ struct StandInRequest {
             for name in names where PermissionName.isValid(name) { statuses[name] = status }
         }
         return statuses
-    }
-}
-
-/// A dictionary that keeps its newest entries. Beyond ``limit`` the oldest is removed, so that a stand-in can mint for
-/// days.
-struct NewestEntries<Key: Hashable & Sendable, Value: Sendable>: Sendable {
-    /// 20,000: more people and tokens than a test uses at a time, in about 20 MB.
-    static var limit: Int { 20_000 }
-
-    private(set) var values: [Key: Value] = [:]
-    private var order: [Key] = []
-
-    /// The value of a key; setting nil changes nothing.
-    subscript(key: Key) -> Value? {
-        get { values[key] }
-        set {
-            guard let newValue, values.updateValue(newValue, forKey: key) == nil else { return }
-            order.append(key)
-            if order.count > Self.limit { values[order.removeFirst()] = nil }
-        }
     }
 }

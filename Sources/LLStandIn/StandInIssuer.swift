@@ -1,4 +1,4 @@
-internal import FoundationEssentials
+internal import LLBytes
 package import LLHTTP
 package import LLJOSE
 @_exported public import LimitedLoginTesting
@@ -11,7 +11,7 @@ package final class StandInIssuer: HTTPRequestHandler, Sendable {
     package let template: ClaimsTemplate
     /// The service's address, such as `http://127.0.0.1:8080`; nil until it listens.
     package let service = Locked<String?>(nil)
-    package let conditions = Conditions()
+    package let conditions = Locked(Conditions())
     let graph: StandInGraph
     /// The requests that wait for the service's answer to a callback.
     let callbacks = BackgroundJobs<Void, StandInAnswer>(capacity: callbackLimit)
@@ -19,15 +19,8 @@ package final class StandInIssuer: HTTPRequestHandler, Sendable {
     private let maxAgeSeconds: Int
     /// Answers a request that may not be served, and returns true.
     private let refuses: @Sendable (inout HTTPExchange, Span<UInt8>) -> Bool
-    /// Nil until the server is started.
     private let server = Locked<HTTPServer?>(nil)
 
-    /// - Parameters:
-    ///   - issuer: The default of `iss` in its tokens.
-    ///   - audience: The default of `aud` in its tokens.
-    ///   - maxAgeSeconds: The `max-age` of the JWK Set.
-    ///   - appSecret: The secret of every app at the stand-in's Graph.
-    ///   - refuses: Answers a request that may not be served, and returns true; by default every request may.
     package init(
         issuer: String = "https://www.facebook.com",
         audience: String,
@@ -42,7 +35,7 @@ package final class StandInIssuer: HTTPRequestHandler, Sendable {
         self.maxAgeSeconds = maxAgeSeconds
     }
 
-    /// Binds and serves; ``address`` then has the address with its real port.
+    /// - Parameter front: Gets each request first.
     package func start(
         at address: SocketAddress,
         behind front: @escaping @Sendable (StandInIssuer) -> any HTTPRequestHandler
@@ -71,8 +64,13 @@ package final class StandInIssuer: HTTPRequestHandler, Sendable {
 
     /// The materials of the catalogue's tokens for a login of now.
     package func workshop(nonce: String) throws(OpenSSLError) -> CatalogueWorkshop {
-        CatalogueWorkshop(template: template, keys: try keys.catalogueMinters(), nonce: nonce, now: conditions.now())
+        CatalogueWorkshop(template: template, keys: try keys.catalogueMinters(), nonce: nonce, now: now)
     }
+
+    private var now: Int64 { conditions.withLock { $0.now() } }
+
+    /// Answers the JWK Set with 503 for this time, as in an outage at Facebook.
+    package func beginOutage(_ time: Duration) { conditions.withLock { $0.outageEnd = MonotonicClock.now() + time } }
 
     private static let keySetPath = "/.well-known/oauth/openid/jwks"
     /// The greatest body, in bytes: a token of 32 KiB, and half of that for the other members.
@@ -88,8 +86,7 @@ package final class StandInIssuer: HTTPRequestHandler, Sendable {
     private static let posts: [String: Handler] = [
         "/platform/uninstall": { $0.graph.uninstall($1, keys: $0.keys) },
         "/refresh": { try $0.refresh($1) },
-        "/clock": { .object(try $0.conditions.setClock($1.body)) },
-        "/faults": { .object(try $0.conditions.setFaults($1.body)) },
+        "/clock": { try $0.setClock($1.body) }, "/faults": { try $0.setFaults($1.body) },
         "/proofs": { try $0.proof($1) },
         "/rotate": { issuer, _ in
             try issuer.keys.rotate()
@@ -120,7 +117,7 @@ package final class StandInIssuer: HTTPRequestHandler, Sendable {
     package func receiveRequest(_ exchange: inout HTTPExchange, bytes: Span<UInt8>) -> RequestDecision {
         let answer: StandInAnswer
         do {
-            answer = try self.answer(StandInRequest(exchange, bytes, now: conditions.now()))
+            answer = try self.answer(StandInRequest(exchange, bytes, now: now))
         } catch {
             answer = error as? StandInAnswer ?? .text(error is StandInRefusal ? 400 : 500, "\(error)")
         }
@@ -217,6 +214,7 @@ package final class StandInIssuer: HTTPRequestHandler, Sendable {
 
     /// The JWK Set with a strong entity tag, so that an unchanged one is not sent again (RFC 9110 section 8.8.3).
     private func keySet(_ request: StandInRequest) -> StandInAnswer {
+        let conditions = conditions.withLock(\.self)
         let moment = request.context.firstByteAt + conditions.delay
         if request.context.now < moment { return StandInAnswer(pause: moment) }
         guard MonotonicClock.now() >= conditions.outageEnd else { return .text(503, "away") }
@@ -244,26 +242,23 @@ package final class StandInIssuer: HTTPRequestHandler, Sendable {
 }
 
 /// The conditions that a test sets: the time, and faults of the JWK Set. Tokens are signed whatever they are.
-package final class Conditions: Sendable {
-    /// The longest fault: it ends by itself if the test that began it is gone.
-    private static let longestSeconds: Int64 = 3_600
-
-    private let state = Locked((time: Int64?.none, outageEnd: MonotonicInstant(nanoseconds: 0), delay: Duration.zero))
-
-    /// Seconds since 1970: the system's clock, unless a test has set another time, which stands still.
-    package func now() -> Int64 { state.withLock { $0.time } ?? WallClock.unixSeconds() }
-
+package struct Conditions: Sendable {
+    /// A time that a test has set, which stands still; nil for the system's clock.
+    fileprivate var time: Int64?
     /// Until this moment the JWK Set is answered with 503, as in an outage at Facebook.
-    package var outageEnd: MonotonicInstant {
-        get { state.withLock { $0.outageEnd } }
-        set { state.withLock { $0.outageEnd = newValue } }
-    }
-
+    package var outageEnd = MonotonicInstant(nanoseconds: 0)
     /// The time after which the JWK Set is answered.
-    var delay: Duration { state.withLock { $0.delay } }
+    fileprivate var delay = Duration.zero
+
+    fileprivate func now() -> Int64 { time ?? WallClock.unixSeconds() }
+}
+
+extension StandInIssuer {
+    /// The longest fault in seconds: it ends by itself if the test that began it is gone.
+    private static let longestFault: Int64 = 3_600
 
     /// `POST /clock`: `{"now": N}` stops the clock at a time, and `{}` sets it to the system's.
-    func setClock(_ body: [UInt8]) throws(StandInRefusal) -> [FacebookJSON.Member] {
+    private func setClock(_ body: [UInt8]) throws(StandInRefusal) -> StandInAnswer {
         guard let object = JSONObject(body), object.members.allSatisfy({ $0.name == "now" }) else {
             throw StandInRefusal(#"the body must be {"now": SECONDS_SINCE_1970}, or {} for the system's clock"#)
         }
@@ -271,24 +266,63 @@ package final class Conditions: Sendable {
         guard object.members.isEmpty || (0...253_402_300_799).contains(time ?? -1) else {
             throw StandInRefusal("now must be a whole number of seconds since 1970")
         }
-        state.withLock { $0.time = time }
-        return [("now", "\(now())")]
+        conditions.withLock { $0.time = time }
+        return .object([("now", "\(now)")])
     }
 
     /// `POST /faults`: `{"outage_seconds": N, "delay_milliseconds": N}`; a member that is left out ends its fault.
-    func setFaults(_ body: [UInt8]) throws(StandInRefusal) -> [FacebookJSON.Member] {
+    private func setFaults(_ body: [UInt8]) throws(StandInRefusal) -> StandInAnswer {
         let names: Set = ["outage_seconds", "delay_milliseconds"]
         guard let object = JSONObject(body), names.isSuperset(of: object.members.map(\.name)) else {
             throw StandInRefusal(#"the body must be {"outage_seconds": N, "delay_milliseconds": N}, or {}"#)
         }
         let (outage, delay) = (object.integer("outage_seconds") ?? 0, object.integer("delay_milliseconds") ?? 0)
-        guard (0...Self.longestSeconds).contains(outage), (0...Self.longestSeconds * 1_000).contains(delay) else {
-            throw StandInRefusal("a fault lasts 0 to \(Self.longestSeconds) s")
+        guard (0...Self.longestFault).contains(outage), (0...Self.longestFault * 1_000).contains(delay) else {
+            throw StandInRefusal("a fault lasts 0 to \(Self.longestFault) s")
         }
-        state.withLock {
-            $0.outageEnd = MonotonicClock.now() + .seconds(outage)
-            $0.delay = .milliseconds(delay)
+        beginOutage(.seconds(outage))
+        conditions.withLock { $0.delay = .milliseconds(delay) }
+        return .object([("outage_seconds", "\(outage)"), ("delay_milliseconds", "\(delay)")])
+    }
+}
+
+/// The stand-in issuer's signing keys. As at Facebook, exactly two are published, and the newest signs.
+package final class IssuerKeyRing: Sendable {
+    /// The two published ones, then the one that is never published once it is made.
+    private let minters: Locked<[TokenMinter]>
+    /// The device that makes the proofs of `POST /proofs`.
+    let device: ProofMinter
+
+    package init() throws(OpenSSLError) {
+        device = ProofMinter(key: try Chance.key(.p256))
+        minters = Locked([try TokenMinter.make(), try TokenMinter.make()])
+    }
+
+    package var published: [TokenMinter] { minters.withLock { Array($0.prefix(2)) } }
+
+    /// The payload of a token that one of the published keys signed; nil for any other.
+    func payload(of token: [UInt8]) -> [UInt8]? {
+        guard let parts = try? JWSCompactSerialization(splitting: token.span) else { return nil }
+        var payload: [UInt8] = []
+        var signature: [UInt8] = []
+        guard Base64URL.decode(token.span, parts.payload, into: &payload),
+            Base64URL.decode(token.span, parts.signature, into: &signature),
+            // The signature scheme is deterministic, so an equal second signature verifies the first.
+            published.contains(where: { (try? $0.key.signature(for: Array(token[parts.signingInput]))) == signature })
+        else { return nil }
+        return payload
+    }
+
+    /// The keys for the tokens of a catalogue; the last one is never published, and made at the first call.
+    package func catalogueMinters() throws(OpenSSLError) -> CatalogueWorkshop.Minters {
+        try minters.withLock { minters throws(OpenSSLError) in
+            if minters.count == 2 { minters.append(try TokenMinter.make()) }
+            return (minters[0], minters[1], minters[2])
         }
-        return [("outage_seconds", "\(outage)"), ("delay_milliseconds", "\(delay)")]
+    }
+
+    package func rotate() throws(OpenSSLError) {
+        let newest = try TokenMinter.make()
+        minters.withLock { $0[..<2] = [newest, $0[0]] }
     }
 }

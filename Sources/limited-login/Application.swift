@@ -13,7 +13,6 @@ struct Application {
     let server: HTTPServer
     let administration: HTTPServer
     let configuration: ServiceConfiguration
-    /// The TLS settings of the service's listener; nil if it speaks plain HTTP.
     let tls: Published<TLSContext>?
 
     /// Builds the service from its configuration; it binds and fetches nothing yet.
@@ -29,7 +28,9 @@ struct Application {
         let process = ProcessMetrics(registry: registry)
         tls = try ServiceFactory.tlsContext(configuration).map { Published($0) }
         let metrics = ServiceMetrics(registry: registry)
-        let webhooks = try ServiceFactory.webhookSender(configuration, metrics: metrics, logger: logger)
+        let webhooks = try configuration.callbacksURL.map { _ throws(StartError) in
+            WebhookSender(client: try ServiceFactory.httpsClient(configuration), metrics: metrics, logger: logger)
+        }
         let storeEvents = ServiceEvents.ofReplayStore(logger, registry)
         let replayStore = try ServiceFactory.replayStore(configuration, onEvent: storeEvents)
         let graph = GraphWorkers(client: try ServiceFactory.graphClient(configuration, metrics: metrics))
@@ -44,7 +45,7 @@ struct Application {
             auditLogger: configuration.auditIsOn ? LoggingSetup.auditLogger : nil,
             graph: graph,
             webhooks: webhooks,
-            stuckThread: { process.application?.stuckThread(at: $0) },
+            stuckThread: { now in process.application.withLock { $0?.stuckThread(at: now) } },
             exposition: {
                 process.update()
                 return registry.render()
@@ -77,7 +78,7 @@ struct Application {
             ServiceHandler(core: core, listener: .administration)
         }
         cache.onUpdate { [server] in server.wakeParked() }
-        process.observe(self)
+        process.application.withLock { [self] in $0 = self }
     }
 
     /// The address at which this machine reaches the service, once started; nil for a Unix socket.
@@ -91,10 +92,8 @@ struct Application {
         try start(administration, "--admin-listen", until: MonotonicClock.now() + time)
         try start(server, "--listen", until: MonotonicClock.now() + time)
         core.cache.start()
-        if let tls { warnOfTimes(of: tls.value) }
-        warnOfDoubts(in: configuration)
-        let address = server.localAddress?.description ?? ""
-        notify(.ready, "Listening on \(address)")
+        warn(of: configuration, tls?.value)
+        notify(.ready, "Listening on \(server.localAddress?.description ?? "")")
         if let pulse = ServiceManager.pulse(ProcessInfo.processInfo.environment) {
             beat(every: pulse, on: DispatchQueue(label: "watchdog"))
         }
@@ -126,7 +125,7 @@ struct Application {
             } catch {
                 let mayPass = [EADDRINUSE, EADDRNOTAVAIL, EAGAIN]
                 guard mayPass.contains(error.errorNumber), MonotonicClock.now() < deadline,
-                    !ProcessSignals.shared.stopComes(before: .now() + Self.bindingPause)
+                    !ProcessSignals.shared.stopComes(before: .now() + .milliseconds(100))
                 else { throw StartError(error, flag) }
                 if !isTold { core.logger.warning("trying on", metadata: ["reason": "\(error)"]) }
                 isTold = true
@@ -134,25 +133,20 @@ struct Application {
         }
     }
 
-    private static let bindingPause = DispatchTimeInterval.milliseconds(100)
-
-    func warnOfTimes(of tls: TLSContext) {
-        guard let (start, end) = tls.certificateTimes else { return }
-        let now = WallClock.unixSeconds()
-        if end <= now { core.logger.warning("the TLS certificate has expired") }
-        if start > now { core.logger.warning("the TLS certificate is not valid yet") }
-    }
-
     /// The name of a queue that has not run for 10 s; nil if all run.
     private func stuckThread(at now: MonotonicInstant) -> String? {
-        if let number = server.stuckWorker(at: now, within: Self.longestTurn) { return "http-worker-\(number)" }
-        return core.cache.isAlive(at: now, within: Self.longestTurn) ? nil : "key-set-cache"
+        let longestTurn = Duration.seconds(10)
+        if let number = server.stuckWorker(at: now, within: longestTurn) { return "http-worker-\(number)" }
+        return core.cache.isAlive(at: now, within: longestTurn) ? nil : "key-set-cache"
     }
 
-    private static let longestTurn: Duration = .seconds(10)
-
     /// Logged at the start and at each reload, when the operator reads the log.
-    func warnOfDoubts(in configuration: ServiceConfiguration) {
+    func warn(of configuration: ServiceConfiguration, _ tls: TLSContext?) {
+        if let (start, end) = tls?.certificateTimes {
+            let now = WallClock.unixSeconds()
+            if end <= now { core.logger.warning("the TLS certificate has expired") }
+            if start > now { core.logger.warning("the TLS certificate is not valid yet") }
+        }
         for warning in configuration.warnings {
             core.logger.warning("a setting may be a mistake", metadata: ["reason": "\(warning)"])
         }
@@ -172,7 +166,6 @@ struct Application {
         }
     }
 
-    /// Drains, and stops all parts in the reverse order.
     func stop() {
         core.beginDraining()
         notify(.stopping, "Stopping")
@@ -195,11 +188,9 @@ extension ServiceConfiguration {
     /// The greatest number of calls to other servers at a time, including the fetch of the keys. Each has a thread, and
     /// a second one during a name look-up.
     private var calls: Int {
-        var calls = 1
-        if self.appSecretsFile != nil { calls += GraphWorkers.threadLimit }
-        if self.accessTokensAreAccepted { calls += GraphWorkers.accessTokenThreadLimit }
-        if self.callbacksURL != nil { calls += WebhookLimits().threadCount }
-        return calls
+        1 + (self.appSecretsFile != nil ? GraphWorkers.threadLimit : 0)
+            + (self.accessTokensAreAccepted ? GraphWorkers.accessTokenThreadLimit : 0)
+            + (self.callbacksURL != nil ? WebhookLimits().threadCount : 0)
     }
 
     /// The workers, the administrative listener's worker, calls with their look-ups, and the queues of the keys, the seed
@@ -209,7 +200,6 @@ extension ServiceConfiguration {
     /// Descriptors for the connections of both listeners, and those held beyond a limit: 64, a quarter for each kind.
     private static let leastConnections = 64
 
-    /// The number of descriptors that are left for connections.
     fileprivate func freeDescriptors(of limit: Int) throws(StartError) -> Int {
         // A worker has an epoll set, a wake-up signal and a listener. A call has a connection and a wake-up signal, and two
         // more for its look-up. 16 are for Redis, files, and the check that an address is free.

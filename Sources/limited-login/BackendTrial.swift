@@ -7,7 +7,6 @@ internal import LimitedLogin
 struct TrialResult {
     let name: String
     let sent: String
-    /// The service's code for the refusal; nil if the credential must be accepted.
     let code: Rejection.Code?
     let outcome: TrialOutcome
 
@@ -50,7 +49,6 @@ struct TrialResult {
     }
 }
 
-/// Tries a backend with every token of the catalogue, then with what only a sequence shows.
 final class BackendTrial {
     let issuer: StandInIssuer
     let appID: String
@@ -106,7 +104,6 @@ final class BackendTrial {
         if prints { StandardOutput.write(result.text) }
     }
 
-    /// Begins a login, with the entry's token, or a good one that the minter signs.
     private func login(
         _ entry: CatalogueEntry? = nil,
         signedBy minter: @autoclosure () throws -> TokenMinter? = nil
@@ -147,22 +144,21 @@ final class BackendTrial {
         }
         record("outage", "Facebook's keys cannot be fetched, and the backend has them.", nil) {
             guard routes != nil else { return .notAsked }
-            issuer.conditions.outageEnd = MonotonicClock.now() + .seconds(600)
+            issuer.beginOutage(.seconds(600))
             return try send(login())
         }
         record("outage-unknown-key", "Facebook's keys cannot be fetched, and a stranger signed it.", .unknownKey) {
-            issuer.conditions.outageEnd = MonotonicClock.now() + .seconds(600)
+            issuer.beginOutage(.seconds(600))
             // Without the keys it is right to say neither yes nor no.
             let outcome = outcome { try send(login(signedBy: .make())) }
             return outcome == .accepted ? .accepted : .refused
         }
         record("outage-over", "Facebook's keys can be fetched again.", nil) {
-            issuer.conditions.outageEnd = MonotonicClock.now()
+            issuer.beginOutage(.zero)
             return try send(login())
         }
     }
 
-    /// Logs in, then refreshes the session with a token that has these claims.
     private func refresh(_ claims: [FacebookJSON.Member] = []) throws -> TrialOutcome {
         guard let routes, let url = routes.refresh else { throw TrialOutcome.notAsked }
         return try routes.refresh(login(), with: issuer.workshop(nonce: StandInIssuer.uuid()).token(claims), at: url)

@@ -68,7 +68,6 @@ struct CheckConfig: ParsableCommand {
         return mistakes
     }
 
-    /// Tells all mistakes: with `--json` on standard output as one object.
     private func refuse(_ mistakes: [String]) -> ExitCode {
         if json {
             StandardOutput.write(json: ["mistakes": JSON(mistakes.map { JSON($0) })])

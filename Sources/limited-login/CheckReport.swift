@@ -14,13 +14,10 @@ struct CheckReport {
     }
 
     let rows: [Row]
-    /// Nil when the credential is accepted.
     var refusal: Rejection?
     /// The claims of a refused id token, a JSON object; empty if it has none. They prove nothing.
     var unverifiedClaims: [UInt8] = []
-    /// The service's answer for an accepted credential.
     var answer: [UInt8] = []
-    /// The time for which the credential was judged.
     let moment: NumericDate
 
     /// The rows of these checks, of which the caller may not have asked for some; those after the failed one were skipped.
@@ -32,9 +29,7 @@ struct CheckReport {
     }
 
     /// True if the token was refused because its key is missing.
-    var lacksKey: Bool {
-        refusal?.code == .unknownKey || refusal?.code == .keysUnavailable
-    }
+    var lacksKey: Bool { refusal?.code == .unknownKey || refusal?.code == .keysUnavailable }
 
     /// True if the question itself is wrong, so that no token was judged.
     var isOfQuestion: Bool { refusal?.check == .expectation }
@@ -50,7 +45,6 @@ struct CheckReport {
         return answer.isEmpty ? own : JSON { $0 = own.bytes.dropLast() + [UInt8(ascii: ",")] + answer.dropFirst() }
     }
 
-    /// Prints the report: one JSON object, or lines for a person.
     func write(asJSON: Bool) {
         if asJSON { StandardOutput.write(json: json) } else { StandardOutput.write(text) }
     }
@@ -73,13 +67,11 @@ struct CheckReport {
             let claims = claimLines
             if !claims.isEmpty { lines += ["", "the token claims (NOT VERIFIED, so prove nothing by it):"] + claims }
         } else {
-            lines.append(Colour.green.paint("accepted"))
-            lines += answerLines
+            lines += [Colour.green.paint("accepted")] + answerLines
         }
         return lines.joined(separator: "\n")
     }
 
-    /// True for the members that are times, which are shown as dates, not as numbers of seconds.
     private static func isTime(_ name: String) -> Bool {
         name.hasSuffix("_at") || ["exp", "iat", "nbf", "auth_time"].contains(name)
     }
@@ -138,8 +130,8 @@ extension CheckReport {
     static func ofIDToken(
         _ token: [UInt8],
         _ expectation: TokenExpectation,
-        keySet: JWKSet,
-        configuration: ServiceConfiguration,
+        _ keySet: JWKSet,
+        _ configuration: ServiceConfiguration,
         now moment: NumericDate,
         verifier: TokenVerifier? = nil
     ) throws -> CheckReport {
@@ -195,7 +187,7 @@ extension CheckReport {
     static func ofAccessToken(
         _ token: [UInt8],
         subject: String?,
-        configuration: ServiceConfiguration,
+        _ configuration: ServiceConfiguration,
         now moment: NumericDate,
         settings: RuntimeSettings? = nil
     ) throws -> CheckReport {
@@ -294,4 +286,61 @@ extension Rejection {
         let tail = facts.isEmpty ? "" : " (\(facts.joined(separator: ", ")))"
         StandardError.write("limited-login: \(code): \(detail)\(tail)")
     }
+}
+
+/// The command line's addition to a refusal's hint: facts for a person with the token and the configuration at hand.
+struct Remedy {
+    let token: [UInt8]
+    let configuration: ServiceConfiguration
+    let now: NumericDate
+
+    /// A further sentence with a space before it; empty if there is none.
+    func addition(to refusal: Rejection) -> String {
+        switch refusal.code {
+        case .unknownKey, .invalidSignature: foreignIssuer.map { isClaimed($0) } ?? ""
+        case .unsupportedAlgorithm, .missingKeyID: claims?.string("iss").map { isClaimed($0) } ?? ""
+        case .invalidIssuer: ofIssuer
+        case .invalidAudience: configuration.appIDs.configuredApps
+        case .expired:
+            moment("exp").map {
+                " It expired \(described($0)); judge it as of its own time with --at \(max(0, $0.wholeSeconds - 1))."
+            } ?? ""
+        case .notYetValid:
+            moment(refusal.claim ?? "").map { " Its \(refusal.claim ?? "") is \(described($0))." } ?? ""
+        case .tooOld: moment("iat").map { " It was issued \(described($0))." } ?? ""
+        default: ""
+        }
+    }
+
+    private var claims: JSONObject? { JSONObject(PastedText(bytes: token).unprovenPayload) }
+
+    private var foreignIssuer: String? {
+        claims?.string("iss").flatMap { configuration.issuers.contains($0) ? nil : $0 }
+    }
+
+    private func isClaimed(_ issuer: String) -> String {
+        " The token says, unproven, that \(quoted(issuer)) issued it."
+    }
+
+    private var ofIssuer: String {
+        guard let issuer = claims?.string("iss") else { return "" }
+        if issuer.hasSuffix("/"), configuration.issuers.contains(String(issuer.dropLast())) {
+            return " The token's issuer has a slash at its end that the configured one has not."
+        }
+        return " You trust \(configuration.issuers.joined(separator: ", "))."
+    }
+
+    private func moment(_ claim: String) -> NumericDate? {
+        guard let claims, let node = claims.members.first(where: { $0.name == claim })?.node else { return nil }
+        return claims.document.double(node, in: claims.bytes.span).flatMap { NumericDate(secondsSince1970: $0) }
+    }
+
+    private func described(_ moment: NumericDate) -> String { LocalTime.describe(moment, now: now) }
+
+    private func quoted(_ text: String) -> String { String(text.prefix(80)).debugDescription }
+}
+
+extension [String] {
+    /// The configured app ids as a sentence with a space before it.
+    var configuredApps: String { " You configured \(prefix(5).joined(separator: ", "))." }
 }

@@ -21,12 +21,10 @@ struct ConfigurationOptions<Scope: SettingScope>: ParsableArguments, CustomRefle
     }
 
     var customMirror: Mirror {
+        let help = "The configuration file (default: \(ConfigurationLoader.defaultFile), if there)."
         let file = Option<String?>(
             name: .customLong("config"),
-            help: ArgumentHelp(
-                "The configuration file (default: \(ConfigurationLoader.defaultFile), if there).",
-                valueName: "file"
-            ),
+            help: ArgumentHelp(help, valueName: "file"),
             completion: .file()
         )
         // The options have the order of the scope: the most needed first.
@@ -40,11 +38,8 @@ struct ConfigurationOptions<Scope: SettingScope>: ParsableArguments, CustomRefle
 
     func given(_ setting: any AnySetting) -> String? { flags[setting.row.name] }
 
-    /// Loads the configuration from these flags, this process's environment and the file. It loads only the settings of
-    /// the scope if the command reads no others.
-    /// - Parameters:
-    ///   - known: The file of the previous load.
-    ///   - setting: The flag that has another meaning here than the service's setting.
+    /// Loads the configuration from these flags, this process's environment and the file, which may be that of the
+    /// previous load. The flag of one setting may have another meaning here.
     func load(
         again known: String? = nil,
         without setting: (any AnySetting)? = nil
@@ -88,7 +83,6 @@ struct ConfigurationOptions<Scope: SettingScope>: ParsableArguments, CustomRefle
     }
 }
 
-/// The name of an option in the mirror and in the decoder.
 private struct OptionName: CodingKey {
     static let file = OptionName(stringValue: "configuration_file")
 

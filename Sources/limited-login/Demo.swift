@@ -51,39 +51,36 @@ struct Demo: ServingCommand {
     }
 
     /// The address to listen on: the named one, else the usual port, or a free port if the usual one is taken.
-    /// - Parameter isPublished: True if the port of a container is published.
-    private func place(
-        _ named: SocketAddress?,
-        _ name: String,
-        _ port: UInt16,
-        isPublished: Bool = true
-    ) -> SocketAddress {
-        if container, isPublished, let all = SocketAddress("0.0.0.0:\(port)") { return all }
+    private func place(_ named: SocketAddress?, _ name: String, _ port: UInt16) -> SocketAddress {
         if let named { return named }
         let usual = SocketAddress.loopback(port: port)
-        do throws(SocketError) {
-            // The socket closes again at once.
-            _ = try Socket.listener(on: usual, backlog: 1, sharesPort: false)
-            return usual
-        } catch {
-            guard error.errorNumber == EADDRINUSE else { return usual }
-            StandardError.write("limited-login: \(usual) is taken, so the \(name) has a free port")
-            return .loopback(port: 0)
-        }
+        // The socket closes again at once.
+        if (try? Socket.listener(on: usual, backlog: 1, sharesPort: false)) != nil { return usual }
+        StandardError.write("limited-login: \(usual) is taken, so the \(name) has a free port")
+        return .loopback(port: 0)
     }
 
     func run() throws {
-        let listen = place(listen, "service", 8080)
-        let adminListen = place(adminListen, "administrative listener", 8081, isPublished: false)
-        let issuerListen = place(issuerListen, "stand-in issuer", 8090)
+        // The ports that a container publishes are taken on all its addresses.
+        let (own, issuers) = container ? (SocketAddress("0.0.0.0:8080"), SocketAddress("0.0.0.0:8090")) : (nil, nil)
+        let listen = place(own ?? listen, "service", 8080)
+        let adminListen = place(adminListen, "administrative listener", 8081)
+        let issuerListen = place(issuers ?? issuerListen, "stand-in issuer", 8090)
         let webhookSecret = "whsec_" + Base64.encode(try RandomBytes.make(count: 32))
         let secrets = try WebhookSecrets(parsing: Array(webhookSecret.utf8), place: "callbacks_secret_file")
         let listener = HTTPServerConfiguration(address: .network(.loopback(port: 0)), workerCount: 1)
         let backend = HTTPServer(configuration: listener) { _ in DemonstrationBackend(secrets) }
         try backend.start()
         let backendURL = backend.localAddress.map { "http://\($0)" } ?? ""
-        let files = try DemonstrationFiles(appID: Self.appID, webhookSecret: webhookSecret)
-        let issuer = try StandInIssuer(audience: Self.appID, appSecret: files.appSecret)
+        let appSecret = Hexadecimal.encode(try RandomBytes.make(count: 16))
+        let files = try Self.memoryFiles([
+            "client_keys_file": "demo \(try SHA256.digest(of: Array(Self.clientKey.utf8).span).hexadecimal)",
+            "app_secrets_file": "\(Self.appID) \(appSecret)", "callbacks_secret_file": webhookSecret,
+            // These are made for this run; its nonces and tokens are invalid afterwards.
+            "nonce_secret_file": Hexadecimal.encode(try RandomBytes.make(count: NonceSecret.leastByteCount)),
+            "signing_keys_file": try SigningKey(generating: .es256).privatePEM(),
+        ])
+        let issuer = try StandInIssuer(audience: Self.appID, appSecret: appSecret)
         let demo = DemoPage(issuer: issuer)
         let facebook = try issuer.serve(at: issuerListen, "--issuer-listen") { PageHandler(backend: demo, behind: $0) }
         let configuration = try ConfigurationLoader.load(
@@ -103,7 +100,7 @@ struct Demo: ServingCommand {
                 "listen": listen.description,
                 "admin_listen": adminListen.description,
                 "log_level": "warning",
-            ].merging(files.settings) { $1 },
+            ].merging(files) { $1 },
             environment: [:],
             file: nil,
             readsDefaultFile: false
@@ -129,11 +126,26 @@ struct Demo: ServingCommand {
 
     /// The app id of the demonstration's tokens; no real app has it.
     static let appID = "123456789012345"
+    /// The key of the demonstration's caller. It is no secret, and only a demonstration accepts it.
+    static let clientKey = "demo"
 
-    /// The whole text. Each command is one line: it gets a token and passes it on to the service.
+    /// The names of files in memory with these texts: no disk gets a secret, and the container's image needs no folder
+    /// that can be written to. They exist until the program ends.
+    private static func memoryFiles(_ texts: [String: String]) throws -> [String: String] {
+        try texts.mapValues { text in
+            let (descriptor, bytes) = (Socket.memoryFile(), Array("\(text)\n".utf8))
+            // The buffer is the array's own storage and its own count.
+            let count = unsafe bytes.withUnsafeBytes { unsafe Glibc.write(descriptor, $0.baseAddress, $0.count) }
+            guard count == bytes.count, fchmod(descriptor, 0o600) == 0 else {
+                throw StartError("no file can be made in memory: \(SystemReason.sentence(for: errno))")
+            }
+            return "/proc/self/fd/\(descriptor)"
+        }
+    }
+
     private static func text(service: String, issuer: String) -> String {
         func command(_ path: String) -> String {
-            "curl -s \(issuer)\(path) | curl -s --json @- -H X-Api-Key:\(DemonstrationFiles.clientKey) \(service)/verify"
+            "curl -s \(issuer)\(path) | curl -s --json @- -H X-Api-Key:\(clientKey) \(service)/verify"
         }
         return """
             limited-login demo: the service on http://\(service), a stand-in for Facebook on http://\(issuer)
@@ -154,42 +166,6 @@ struct Demo: ServingCommand {
             Control-C stops it.
             """
     }
-}
-
-/// The configuration files of a demonstration's service. They are in memory: no disk gets a secret, and the container's
-/// image needs no folder that can be written to.
-final class DemonstrationFiles {
-    /// The key of the demonstration's caller. It is no secret, and only a demonstration accepts it.
-    static let clientKey = "demo"
-    let appSecret: String
-    /// The settings that name the files, which exist until this value ends.
-    private(set) var settings: [String: String] = [:]
-    private var descriptors: [Int32] = []
-
-    init(appID: String, webhookSecret: String) throws {
-        appSecret = Hexadecimal.encode(try RandomBytes.make(count: 16))
-        let texts = [
-            "client_keys_file": "demo \(try SHA256.digest(of: Array(Self.clientKey.utf8).span).hexadecimal)",
-            "app_secrets_file": "\(appID) \(appSecret)",
-            "callbacks_secret_file": webhookSecret,
-            // These are made for this run; its nonces and tokens are invalid afterwards.
-            "nonce_secret_file": Hexadecimal.encode(try RandomBytes.make(count: NonceSecret.leastByteCount)),
-            "signing_keys_file": try SigningKey(generating: .es256).privatePEM(),
-        ]
-        for (name, text) in texts {
-            let descriptor = Socket.memoryFile()
-            descriptors.append(descriptor)
-            let bytes = Array("\(text)\n".utf8)
-            // The buffer is the array's own storage and its own count.
-            let count = unsafe bytes.withUnsafeBytes { unsafe Glibc.write(descriptor, $0.baseAddress, $0.count) }
-            guard count == bytes.count, fchmod(descriptor, 0o600) == 0 else {
-                throw StartError("no file can be made in memory: \(SystemReason.sentence(for: errno))")
-            }
-            settings[name] = "/proc/self/fd/\(descriptor)"
-        }
-    }
-
-    deinit { for descriptor in descriptors { close(descriptor) } }
 }
 
 /// The app's backend in `demo`. It receives the webhooks of callbacks and revocations, verifies them as any backend must,

@@ -21,7 +21,7 @@ final class DemoPage: PageBackend {
         let published = issuer.keys.published.map(\.keyID)
         let application = running.withLock { $0 }
         let cached = application?.core.cache.snapshot.keySet.keys.map(\.keyID) ?? []
-        let outage = issuer.conditions.outageEnd.nanoseconds(since: MonotonicClock.now())
+        let outage = issuer.conditions.withLock(\.outageEnd).nanoseconds(since: MonotonicClock.now())
         let isAway = outage > 0
         let service = application?.ownAddress.map(\.description) ?? "starting"
         let faults = CatalogueEntry.all.filter { $0.setting == nil }
@@ -204,7 +204,7 @@ struct DemoScenario: Sendable {
             whileAway: false,
             changesFacebook: true
         ) { scenario in
-            scenario.demo.issuer.conditions.outageEnd = MonotonicClock.now() + DemoPage.outage
+            scenario.demo.issuer.beginOutage(DemoPage.outage)
             scenario.note("GET jwks", "503", "Facebook's key address answers 503 for 60 s; logging in still works.")
             try scenario.login()
         },
@@ -216,7 +216,7 @@ struct DemoScenario: Sendable {
             whileAway: true,
             changesFacebook: true
         ) { scenario in
-            scenario.demo.issuer.conditions.outageEnd = MonotonicClock.now()
+            scenario.demo.issuer.beginOutage(.zero)
             scenario.note("GET jwks", "200", "Facebook's key address answers again.")
             try scenario.login()
         },

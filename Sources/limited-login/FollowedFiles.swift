@@ -9,17 +9,12 @@ internal import LLService
 /// A folder's events alone tell of a rename and of a switched symbolic link, such as Kubernetes' `..data`. No event
 /// comes from a network file system that another machine changes.
 final class FollowedFiles: Sendable {
-    private struct State {
-        var watches: [String: Int32] = [:]
-        var files: [String] = []
-        var facts: [[Int]?] = []
-        var changeCount = 0
-    }
-
     /// Reloads run here, one after another. A file on a hanging volume delays nothing else.
     let queue = DispatchQueue(label: "reload")
     private let descriptor = inotify_init1(Int32(IN_NONBLOCK | IN_CLOEXEC))
-    private let state = Locked(State())
+    private let state = Locked(
+        (watches: [String: Int32](), files: [String](), facts: [[Int]?](), changeCount: 0)
+    )
     /// It ends when it is released. Only the command's thread sets it.
     private nonisolated(unsafe) var source: (any DispatchSourceRead)?
 

@@ -1,5 +1,4 @@
 internal import ArgumentParser
-internal import Dispatch
 internal import LLHTTP
 internal import LLJOSE
 internal import LLService
@@ -52,26 +51,17 @@ struct Inspect: ServingCommand {
 
 /// Judges the tokens that a person pastes into the page.
 final class InspectPage: PageBackend {
-    /// Time between fetches of missing keys: many requests to the page must not become as many to the issuer.
-    private static let fetchInterval = Duration.seconds(5)
-    /// The time for which a token with an unknown key waits for a fetch.
-    private static let fetchPatience = DispatchTimeInterval.seconds(10)
-
     let cache: JWKSetCache
     private let configuration: ServiceConfiguration
     private let flags: [(name: String, value: String)]
     /// The time for which tokens are judged; nil for now.
     private let at: NumericDate?
-    /// Signalled by every fetch that ends.
-    private let fetched = DispatchSemaphore(value: 0)
-    private let nextFetch = Locked(MonotonicInstant(nanoseconds: 0))
 
     init(configuration: ServiceConfiguration, flags: [(name: String, value: String)], at: NumericDate?)
         throws(StartError)
     {
         (self.configuration, self.flags, self.at) = (configuration, flags, at)
         cache = try KeySetLoader.cache(configuration)
-        cache.onUpdate { [fetched] in fetched.signal() }
     }
 
     func state() -> JSON {
@@ -106,12 +96,12 @@ final class InspectPage: PageBackend {
                 ? try CheckReport.ofAccessToken(
                     token,
                     subject: name == "subject" ? value : nil,
-                    configuration: configuration,
+                    configuration,
                     now: moment ?? Moment.now()
                 ) : try judge(token, binding, moment)
             var options: [String] = []
             if !isOfGraph || name == "subject" { options.append("--\(name.replacing("_", with: "-"))") }
-            if !options.isEmpty, ![.unbound, .issuedNonce].contains(binding) { options.append(Self.shell(value)) }
+            if !options.isEmpty, ![.unbound, .issuedNonce].contains(binding) { options.append(value.shellWord) }
             return outcome(
                 token: String(decoding: token, as: UTF8.self),
                 report: report,
@@ -137,9 +127,9 @@ final class InspectPage: PageBackend {
     /// The same as a complete command: the token on standard input, since other users see arguments, and the settings
     /// as flags.
     private func command(_ token: [UInt8], _ options: [String], _ moment: NumericDate?) -> String {
-        let time = moment.map { ["--at", Self.shell("\($0.wholeSeconds)")] } ?? []
-        let words = options + flags.flatMap { [$0.name, Self.shell($0.value)] } + time
-        let text = Self.shell(String(decoding: token, as: UTF8.self))
+        let time = moment.map { ["--at", "\($0.wholeSeconds)".shellWord] } ?? []
+        let words = options + flags.flatMap { [$0.name, $0.value.shellWord] } + time
+        let text = String(decoding: token, as: UTF8.self).shellWord
         return "printf %s \(text) | limited-login verify - \(words.joined(separator: " "))"
     }
 
@@ -149,21 +139,11 @@ final class InspectPage: PageBackend {
         if binding.isUnbound { configuration.bindingIsRequired = false }
         func report() throws -> CheckReport {
             let (keys, now) = (cache.snapshot.keySet, try moment ?? Moment.now())
-            let expectation = TokenExpectation(binding)
-            return try .ofIDToken(token, expectation, keySet: keys, configuration: configuration, now: now)
+            return try .ofIDToken(token, TokenExpectation(binding), keys, configuration, now: now)
         }
         let first = try report()
         guard first.lacksKey else { return first }
-        let start = MonotonicClock.now()
-        let isDue = nextFetch.withLock { next in
-            guard start >= next else { return false }
-            next = start + Self.fetchInterval
-            return true
-        }
-        guard isDue else { return first }
-        while fetched.wait(timeout: .now()) == .success {}
-        cache.refreshNow()
-        _ = fetched.wait(timeout: .now() + Self.fetchPatience)
+        cache.fetch()
         return try report()
     }
 
@@ -188,6 +168,9 @@ final class InspectPage: PageBackend {
         "nonce": { TokenBinding(nonce: .nonce($0)) }, "raw_nonce": { TokenBinding(nonce: .rawNonce($0)) },
         "issued_nonce": { _ in .issuedNonce }, "subject": { TokenBinding(subject: $0) }, "unbound": { _ in .unbound },
     ]
+}
 
-    static func shell(_ text: String) -> String { "'" + text.replacing("'", with: "'\\''") + "'" }
+extension String {
+    /// The text as one word of a shell.
+    var shellWord: String { "'\(replacing("'", with: "'\\''"))'" }
 }

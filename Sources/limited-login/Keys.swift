@@ -34,6 +34,18 @@ struct Keys: ParsableCommand {
     }
 }
 
+extension JWKSetCache {
+    /// Fetches the keys now, and waits until the fetch has ended.
+    func fetch() {
+        let ended = DispatchSemaphore(value: 0)
+        Task {
+            _ = await refresh()
+            ended.signal()
+        }
+        ended.wait()
+    }
+}
+
 /// Gets the keys for one verdict on the command line: from a file, a URL, or the configured sources in order.
 enum KeySetLoader {
     static func load(_ place: String?, _ configuration: ServiceConfiguration) throws -> JWKSet {
@@ -45,21 +57,13 @@ enum KeySetLoader {
         return keys
     }
 
-    /// Fetches the keys as the service would. It names failing sources on standard error, and the sources it waits for
-    /// if a fetch takes longer than a moment.
+    /// Fetches the keys as the service would. It names failing sources on standard error.
     static func fetch(_ configuration: ServiceConfiguration) throws -> (keys: JWKSet, status: JWKSetCacheStatus) {
         let cache = try cache(configuration)
         defer { cache.stop() }
-        // The queues of the keys and of their source, two name look-ups, and Dispatch's own.
-        Threads.require(5)
-        let fetched = DispatchSemaphore(value: 0)
-        cache.onUpdate { fetched.signal() }
-        cache.refreshNow()
-        if fetched.wait(timeout: .now() + .milliseconds(700)) == .timedOut {
-            let sources = configuration.jwksURLs.joined(separator: ", then ")
-            StandardError.write("limited-login: fetching the issuer's keys from \(sources) ...")
-            fetched.wait()
-        }
+        // The queues of the keys and of their source, two name look-ups, Dispatch's own, and the task.
+        Threads.require(6)
+        cache.fetch()
         return (cache.snapshot.keySet, cache.status)
     }
 

@@ -98,18 +98,20 @@ struct PersonOptions: ParsableArguments {
     @Option(help: "The app; needed if several are configured.")
     var appID: String?
 
-    func validate() throws {
-        guard GraphUserID(userID) != nil else {
+    func validate() throws { _ = try user() }
+
+    private func user() throws -> GraphUserID {
+        guard let user = GraphUserID(userID) else {
             throw ValidationError("'\(userID)' is no user id; they are \(GraphUserID.shape).")
         }
+        return user
     }
 
     func graph(_ options: ConfigurationOptions<GraphSettings>) throws -> (
         user: GraphUserID, app: AppSecret, client: GraphClient
     ) {
-        guard let user = GraphUserID(userID) else { throw ValidationError("The user id is none.") }
         let (configuration, app) = try app(options)
-        return (user, app, try ServiceFactory.graphClient(configuration))
+        return (try user(), app, try ServiceFactory.graphClient(configuration))
     }
 
     func app<Scope>(_ options: ConfigurationOptions<Scope>) throws -> (ServiceConfiguration, AppSecret) {
@@ -141,5 +143,32 @@ extension GraphFailure {
             [.graphUnreachable, .graphTimedOut, .graphTLSFailed].contains(error) || error.isTransient
             || error.isThrottling
         return mayBeAnsweredLater ? Exit.unavailable : Exit.rejected
+    }
+}
+
+struct Explain: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "explain",
+        abstract: "Says what an error of Facebook means, and what helps.",
+        subcommands: [OfGraph.self]
+    )
+
+    struct OfGraph: ParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "graph-error",
+            abstract: "Explains an error that the Graph API answered.",
+            discussion: "Exit code 0 done, 64 usage, or a text that is no error of Graph."
+        )
+
+        @Argument(help: "Graph's answer, a JSON object with the member error, or - to read it from standard input.")
+        var answer: String
+
+        func run() throws {
+            let text = try TokenInput.read(argument: answer, file: nil)
+            guard let advice = GraphErrorAdvice(json: text) else {
+                throw ValidationError("The text is no error of Graph: a JSON object with error and its code is needed.")
+            }
+            StandardOutput.write(line: "\(advice.remedy.rawValue): \(advice.cause)  (\(advice.name))")
+        }
     }
 }

@@ -7,7 +7,8 @@ internal import LimitedLoginKeys
 /// The gauges that are computed when Prometheus reads the metrics, and not in between.
 final class ProcessMetrics: Sendable {
     private let registry: PrometheusRegistry
-    private let observed = Locked<Application?>(nil)
+    /// Set once, when all its parts exist.
+    let application = Locked<Application?>(nil)
     private let start = WallClock.unixSeconds()
 
     init(registry: PrometheusRegistry) {
@@ -16,15 +17,11 @@ final class ProcessMetrics: Sendable {
         gauge("process_start_time_seconds", [], Double(start))
     }
 
-    /// Sets the application to read the counters of; called once, when all its parts exist.
-    func observe(_ application: Application) { observed.withLock { $0 = application } }
-
-    var application: Application? { observed.withLock { $0 } }
-
     func update() {
-        if let application { update(application) }
+        if let application = application.withLock(\.self) { update(application) }
         var usage = rusage()
-        guard unsafe getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage) == 0 else { return }
+        // It fails for no argument that a program may give.
+        unsafe getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage)
         let seconds = Double(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec)
         let micros = Double(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec)
         gauge("process_cpu_seconds_total", [], seconds + micros / 1e6)

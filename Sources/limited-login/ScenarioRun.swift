@@ -34,7 +34,7 @@ struct ScenarioRun {
 
     /// The text as one word of a shell, with variables in place of their texts.
     private func word(_ text: String) -> String {
-        variables.reduce(InspectPage.shell(text)) { $0.replacing($1.text, with: "'\"$\($1.name)\"'") }
+        variables.reduce(text.shellWord) { $0.replacing($1.text, with: "'\"$\($1.name)\"'") }
     }
 
     /// Changes to another person. A revocation applies to all tokens issued until the end of its second, and Jane's
@@ -69,7 +69,9 @@ struct ScenarioRun {
         meaning = "The thief's session got 401 nonce_mismatch, which used nothing up. Log the owner, \(userID), in."
     }
 
-    private static func request(_ token: String, _ proofs: [(name: String, value: String)]) -> [JSON.Member] {
+    private typealias Proofs = [(name: String, value: String)]
+
+    private static func request(_ token: String, _ proofs: Proofs) -> [JSON.Member] {
         [("id_token", JSON(token))] + proofs.map { ($0.name, JSON($0.value)) }
     }
 
@@ -79,9 +81,7 @@ struct ScenarioRun {
         return try keep(name, "nonce", of: answer, "The service issued no nonce: it")
     }
 
-    private mutating func logIn(
-        _ entry: CatalogueEntry? = nil
-    ) throws -> (token: String, proofs: [(name: String, value: String)]) {
+    private mutating func logIn(_ entry: CatalogueEntry? = nil) throws -> (token: String, proofs: Proofs) {
         let fault = entry?.name == "good" ? nil : entry
         var nonce = nonce
         if nonce.isEmpty, fault == nil {
@@ -115,12 +115,8 @@ struct ScenarioRun {
                 ("subject_token", token),
             ] + proofs
         let sentence = "The backend exchanges the login for a short standard token and gives it to the app."
-        return try keep(
-            "own",
-            "access_token",
-            of: call("/token", .form(form), sentence),
-            "The service issued no token: it"
-        )
+        let answer = try call("/token", .form(form), sentence)
+        return try keep("own", "access_token", of: answer, "The service issued no token: it")
     }
 
     /// Has a gateway ask about a token of the service's own.
@@ -142,16 +138,10 @@ struct ScenarioRun {
         members.append(("scopes", FacebookJSON.list(["public_profile"] + permissions)))
         let answer = try facebook("/access-tokens", FacebookJSON.object(members))
         let token = try keep("token", "access_token", of: answer, "Facebook gave no access token: it")
-        note(
-            "login",
-            "access token",
-            "The app on Android logs in at Facebook. Its token names neither login nor person."
-        )
-        try verify(
-            token,
-            [("access_token", JSON(token))],
-            "The backend sends the token. The service asks Graph about it twice: debug_token, then /me."
-        )
+        let sentence = "The app on Android logs in at Facebook. Its token names neither login nor person."
+        note("login", "access token", sentence)
+        let next = "The backend sends the token. The service asks Graph about it twice: debug_token, then /me."
+        try verify(token, [("access_token", JSON(token))], next)
         meaning = "Facebook says that the token is \(userID)'s, and this app's. It is tied to no login."
     }
 
@@ -164,11 +154,8 @@ struct ScenarioRun {
     /// Makes Facebook send the person's request to delete their data, and reads the status page.
     mutating func requestDeletion() throws {
         let answer = try facebook("/users/\(userID)/data-deletion")
-        note(
-            "POST /callbacks/data-deletion",
-            "\(answer.status)",
-            "Facebook passes the person's wish on; the service tells the backend by a webhook."
-        )
+        let sentence = "Facebook passes the person's wish on; the service tells the backend by a webhook."
+        note("POST /callbacks/data-deletion", "\(answer.status)", sentence)
         let page = try keep("page", "url", of: answer, "Nothing was deleted: the service")
         let status = try demo.client.send(HTTPSRequest(.get, try HTTPURL(parsing: page)))
         let text = String(decoding: TokenInput.trimmed(status.body), as: UTF8.self)
@@ -185,11 +172,9 @@ struct ScenarioRun {
         let answer = try facebook("/refresh", JSON([("id_token", JSON(verdict.token))]).text)
         note("refresh", "id token", "The SDK refreshes the token in the background; the login's nonce stays in it.")
         let token = try keep("fresh", "id_token", of: answer, "Facebook refreshed nothing: it")
-        try verify(
-            token,
-            [("id_token", JSON(token)), ("subject", JSON(userID))] + request.dropFirst(),
-            "The backend sends the new token with the person of the session."
-        )
+        let members: [JSON.Member] = [("id_token", JSON(token)), ("subject", JSON(userID))]
+        let sentence = "The backend sends the new token with the person of the session."
+        try verify(token, members + request.dropFirst(), sentence)
         meaning = "The token is a refresh of this login. The session of \(userID) goes on."
     }
 
@@ -217,7 +202,7 @@ struct ScenarioRun {
     private mutating func call(
         _ path: String,
         _ body: HTTPSRequest.Body?,
-        as caller: HTTPSResponse.Field = ("X-Api-Key", DemonstrationFiles.clientKey),
+        as caller: HTTPSResponse.Field = ("X-Api-Key", Demo.clientKey),
         _ sentence: String
     ) throws -> HTTPSResponse {
         let base = application.ownAddress.map(\.description) ?? "?"
@@ -273,6 +258,7 @@ struct ScenarioRun {
     /// Nil if the service does not read such a request, as one that is too long.
     private func report(_ verdict: Verdict) throws -> CheckReport? {
         let (settings, now) = (application.core.settings.value, try Moment.now())
+        let configuration = application.configuration
         let token = Array(verdict.token.utf8)
         guard let members = verdict.request else {
             guard let issuer = settings.tokens?.issuer else { return nil }
@@ -282,21 +268,9 @@ struct ScenarioRun {
         let body = JSON(members).bytes
         guard let request = try? LoginRequest(body.span, with: &document) else { return nil }
         guard !request.isAccessToken else {
-            return try .ofAccessToken(
-                token,
-                subject: nil,
-                configuration: application.configuration,
-                now: now,
-                settings: settings
-            )
+            return try .ofAccessToken(token, subject: nil, configuration, now: now, settings: settings)
         }
-        return try .ofIDToken(
-            request.token,
-            request.expectation,
-            keySet: application.core.cache.snapshot.keySet,
-            configuration: application.configuration,
-            now: now,
-            verifier: settings.verifier
-        )
+        let (keys, verifier) = (application.core.cache.snapshot.keySet, settings.verifier)
+        return try .ofIDToken(request.token, request.expectation, keys, configuration, now: now, verifier: verifier)
     }
 }

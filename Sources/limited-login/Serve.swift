@@ -11,8 +11,7 @@ struct Serve: ServingCommand {
         abstract: "Runs the service: the HTTP API, health and metrics.",
         discussion: """
             SIGTERM drains and stops; a second one ends at once. SIGHUP, and a change of a file (watch_files), re-read the \
-            configuration. Exit code 0 stopped, \
-            64 usage, 75 an address that is taken, 78 configuration.
+            configuration. Exit code 0 stopped, 64 usage, 75 an address that is taken, 78 configuration.
             """
     )
 
@@ -26,28 +25,23 @@ struct Serve: ServingCommand {
         let application = try Application(configuration, logger: logger)
         let inForce = Locked(configuration)
         try Lifecycle.run { () throws(StartError) in
-            try application.start(tryingFor: Self.bindingTime)
+            // An address may be taken by a process that is ending, or its interface may be coming up.
+            try application.start(tryingFor: .seconds(5))
             logger.notice("configuration in force", metadata: ["file": "\(configuration.file ?? "none")"])
             // A signal that came earlier was kept until now: a service that is not ready must not report that it is.
             let reload = { @Sendable [options] in application.reload(options, level, inForce, files) }
             ProcessSignals.shared.take(SIGHUP, on: files.queue, reload)
             files.start(reload)
-            if let fault {
-                logger.warning("changed files may need SIGHUP", metadata: ["reason": "\(fault)"])
-            }
+            if let fault { logger.warning("changed files may need SIGHUP", metadata: ["reason": "\(fault)"]) }
         } stop: {
             application.stop()
         }
     }
-
-    /// The time for which an unavailable address is retried: 5 s, for a process that is ending, or an interface that is
-    /// coming up.
-    private static let bindingTime: Duration = .seconds(5)
 }
 
 extension Application {
-    /// Reads the configuration again at each SIGHUP, and after each change of a file. A good one takes effect with the next request. A bad one is
-    /// refused with its reason, and the old one stays in force.
+    /// Reads the configuration again. A good one takes effect with the next request. A bad one is refused with its reason,
+    /// and the old one stays in force.
     fileprivate func reload(
         _ options: ConfigurationOptions<ServiceSettings>,
         _ logLevel: LogLevelSwitch,
@@ -68,13 +62,10 @@ extension Application {
             let settings = try ServiceFactory.settings(new)
             let tls = try ServiceFactory.tlsContext(new)
             core.settings.publish(settings)
-            if let tls {
-                self.tls?.publish(tls)
-                warnOfTimes(of: tls)
-            }
+            if let tls { self.tls?.publish(tls) }
             inForce.withLock { $0 = new }
             logLevel.set(new.logLevel)
-            warnOfDoubts(in: new)
+            warn(of: new, tls)
             for change in new.weakenings(since: old) {
                 core.logger.warning(
                     "the reload made a setting less strict",

@@ -6,16 +6,11 @@ internal import LLStores
 internal import LimitedLogin
 internal import LimitedLoginHTTPS
 internal import LimitedLoginKeys
-internal import Logging
 
 private let all = Settings.all
 
 /// Makes the parts of the service that a configuration asks for; every failure is a sentence that names its setting.
 enum ServiceFactory {
-    /// Greatest size of a password's file, in bytes.
-    private static let passwordByteLimit = 4_096
-
-    /// The key cache; nothing is fetched yet.
     static func keyCache(
         _ configuration: ServiceConfiguration,
         events: @escaping JWKSetCache.EventHandler
@@ -45,7 +40,6 @@ enum ServiceFactory {
         }
     }
 
-    /// The Graph client; it connects with the first call.
     static func graphClient(
         _ configuration: ServiceConfiguration,
         metrics: ServiceMetrics? = nil
@@ -60,35 +54,23 @@ enum ServiceFactory {
         return GraphClient(configuration: graph, client: try httpsClient(configuration), metrics: metrics)
     }
 
-    /// Sends the backend Facebook's callbacks; nil if none are sent.
-    static func webhookSender(
-        _ configuration: ServiceConfiguration,
-        metrics: ServiceMetrics,
-        logger: Logger
-    ) throws(StartError) -> WebhookSender? {
-        guard configuration.callbacksURL != nil else { return nil }
-        return WebhookSender(client: try httpsClient(configuration), metrics: metrics, logger: logger)
-    }
-
     /// A client with the configured authorities and the environment's proxy.
-    private static func httpsClient(_ configuration: ServiceConfiguration) throws(StartError) -> HTTPSClient {
+    static func httpsClient(_ configuration: ServiceConfiguration) throws(StartError) -> HTTPSClient {
         let proxy = try part { try ProxySettings.ofProcess() }
         return HTTPSClient(trust: try trust(configuration), proxy: proxy)
     }
 
-    /// The store of used nonces, tokens and proofs; it is not connected yet.
     static func replayStore(
         _ configuration: ServiceConfiguration,
         onEvent: @escaping @Sendable (ReplayStoreEvent) -> Void
     ) throws(StartError) -> ReplayStore {
         guard let url = configuration.replayStore else {
-            let now = WallClock.unixMilliseconds()
-            let capacity = configuration.replayStoreCapacity
+            let (capacity, now) = (configuration.replayStoreCapacity, WallClock.unixMilliseconds())
             return .memory(MemoryReplayStore(capacity: capacity, now: now, observe: onEvent))
         }
         let trust = try trust(configuration)
         func password(_ setting: Setting<String?>) throws(StartError) -> [UInt8]? {
-            try read(setting, configuration, limit: passwordByteLimit, password(parsing:place:))
+            try read(setting, configuration, limit: 4_096, password(parsing:place:))
         }
         let ofServer = try password(all.replayStorePasswordFile)
         let ofSentinels = try password(all.replayStoreSentinelPasswordFile)
@@ -122,7 +104,6 @@ enum ServiceFactory {
         return Array(line)
     }
 
-    /// Reads the files of the service's listener; nil if it speaks plain HTTP.
     static func tlsContext(_ configuration: ServiceConfiguration) throws(StartError) -> TLSContext? {
         guard let certificate = configuration.tlsCertificateFile, let key = configuration.tlsKeyFile else { return nil }
         try requirePEM(all.tlsCertificateFile, certificate)
@@ -142,14 +123,12 @@ enum ServiceFactory {
         return trust
     }
 
-    /// Greatest size of a file of certificates, in bytes: a system's whole trust store has 250 KB.
-    private static let pemByteLimit = 16_777_216
-
     /// Requires a setting's file to be a regular one that holds PEM of the right kind, and no key with a passphrase.
     /// OpenSSL would name neither the setting nor the fault, or would wait at a pipe.
     private static func requirePEM(_ setting: Setting<String?>, _ path: String) throws(StartError) {
         let name = setting.row.name
-        let text = try part("\(name): ") { try FileLine.text(ofFile: path, limit: pemByteLimit) }
+        // A system's whole trust store has 250 KB.
+        let text = try part("\(name): ") { try FileLine.text(ofFile: path, limit: 16_777_216) }
         let isKey = setting.row.kind == .secretFile
         let labels = text.split(separator: "-----BEGIN ".utf8, omittingEmptySubsequences: false).dropFirst().map {
             String(decoding: $0.prefix { $0 != UInt8(ascii: "-") }, as: UTF8.self)
@@ -178,7 +157,6 @@ enum ServiceFactory {
         }
     }
 
-    /// Reads the file of a setting; an error names both.
     private static func read<Value>(
         _ setting: Setting<String?>,
         _ configuration: ServiceConfiguration,
@@ -189,15 +167,13 @@ enum ServiceFactory {
         return try part("\(setting.row.name): ") { try value(FileLine.text(ofFile: path, limit: limit), path) }
     }
 
-    /// The parts that a reload can change: the policy, the clients and the nonces.
     static func settings(_ configuration: ServiceConfiguration) throws(StartError) -> RuntimeSettings {
         let clients = try clients(configuration)
         let verifier = try verifier(configuration)
         let secrets = try appSecrets(configuration)
         if configuration.accessTokensAreAccepted, let app = secrets?.appWithoutSecret {
             throw StartError(
-                "access_tokens: accept needs the secret of every app, and "
-                    + "app_secrets_file has none of app \(app)"
+                "access_tokens: accept needs the secret of every app, and app_secrets_file has none of app \(app)"
             )
         }
         return RuntimeSettings(
@@ -246,11 +222,9 @@ enum ServiceFactory {
         }
     }
 
-    /// Greatest size of a file of signing keys, in bytes: eight RSA keys of 4,096 bits have 27 KB.
-    static let signingKeysByteLimit = 65_536
-
     static func signingKeys(_ configuration: ServiceConfiguration) throws(StartError) -> SigningKeySet? {
-        try read(all.signingKeysFile, configuration, limit: signingKeysByteLimit) { text, place in
+        // Eight RSA keys of 4,096 bits have 27 KB.
+        try read(all.signingKeysFile, configuration, limit: 65_536) { text, place in
             try part("\(place): ") { try SigningKeySet(pem: String(decoding: text, as: UTF8.self)) }
         }
     }
@@ -281,14 +255,12 @@ struct StartError: Error, CustomStringConvertible {
 
     /// The error of a server that cannot be started at the address of this flag.
     init(_ error: SocketError, _ flag: String) {
-        switch error.errorNumber {
-        case EADDRINUSE, EAGAIN:
-            let remedy = "stop the program that has it, or choose another address with \(flag)"
-            self.init("\(error); \(remedy)", Exit.addressUnavailable)
-        case EADDRNOTAVAIL:
-            let remedy = "no network interface has it (yet): choose another address with \(flag)"
-            self.init("\(error); \(remedy)", Exit.addressUnavailable)
-        default: self.init("\(error)")
-        }
+        let causes = [
+            EADDRINUSE: "stop the program that has it, or", EAGAIN: "stop the program that has it, or",
+            EADDRNOTAVAIL: "no network interface has it (yet):",
+        ]
+        let cause = causes[error.errorNumber]
+        let advice = cause.map { "; \($0) choose another address with \(flag)" } ?? ""
+        self.init("\(error)\(advice)", cause == nil ? Exit.configuration : Exit.addressUnavailable)
     }
 }

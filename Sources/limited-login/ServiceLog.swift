@@ -22,6 +22,9 @@ enum ServiceEvents {
         _ registry: PrometheusRegistry
     ) -> @Sendable (ReplayStoreEvent) -> Void {
         let duration = registry.timer("limited_login_replay_store_answer_duration_seconds")
+        @Sendable func clockWasSetBack(_ until: UInt64, _ reason: String) {
+            logger.error("the clock was set back", metadata: ["reason": "\(reason)", "until": "\(until / 1_000)"])
+        }
         return { event in
             switch event {
             case .answered(let nanoseconds):
@@ -31,27 +34,22 @@ enum ServiceEvents {
             case .down(let failure):
                 logger.error("replay store down", metadata: ["reason": "\(failure)"])
             case .revokedAhead(let until):
-                let reason = """
-                    logins were revoked while it was ahead: it cannot be known whether tokens of these people up to that time \
-                    are older than the revocation, so they are refused with 503; restart the service to end that
-                    """
-                clockWasSetBack(reason, until, logger)
+                clockWasSetBack(
+                    until,
+                    "logins were revoked while it was ahead: it cannot be known whether tokens of these people up to that time "
+                        + "are older than the revocation, so they are refused with 503; restart the service to end that"
+                )
             case .clockSetBack(let until):
-                let reason = """
-                    what was used while it was ahead may be forgotten: nonces, tokens and proofs of that time are refused with \
-                    503; restart the service to end that
-                    """
-                clockWasSetBack(reason, until, logger)
+                clockWasSetBack(
+                    until,
+                    "what was used while it was ahead may be forgotten: nonces, tokens and proofs of that time are refused "
+                        + "with 503; restart the service to end that"
+                )
             }
         }
     }
-
-    private static func clockWasSetBack(_ reason: String, _ until: UInt64, _ logger: Logger) {
-        logger.error("the clock was set back", metadata: ["reason": "\(reason)", "until": "\(until / 1_000)"])
-    }
 }
 
-/// Bootstraps swift-log once, as the configuration asks.
 enum LoggingSetup {
     static let writer = LogWriter(descriptor: STDERR_FILENO)
     /// The time for which the program's end waits for the reader of the log: 2 s.
@@ -75,7 +73,6 @@ enum LoggingSetup {
         return (Logger(label: "limited-login"), level)
     }
 
-    /// Writes the audit lines, independent of the level of the others.
     static var auditLogger: Logger {
         var logger = Logger(label: auditLabel)
         logger.logLevel = .info

@@ -4,7 +4,6 @@ private let all = Settings.all
 
 /// The settings of a command: `--help` shows these, `--help-all` also the others.
 protocol SettingScope: Sendable {
-    /// The settings in the order of their importance.
     static var settings: [any AnySetting] { get }
     /// True if the command also reads the other settings. If not, it needs no app id, and a fault in them does not stop
     /// it.
@@ -15,7 +14,6 @@ extension SettingScope {
     static var readsOthers: Bool { true }
 }
 
-/// The settings of the service that most operators change.
 enum ServiceSettings: SettingScope {
     static let settings: [any AnySetting] = [
         all.appIDs, all.listen, all.adminListen, all.clientKeysFile, all.nonceSecretFile, all.accessTokensAreAccepted,

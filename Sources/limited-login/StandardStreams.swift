@@ -3,7 +3,6 @@ internal import FoundationEssentials
 internal import Glibc
 internal import LLService
 
-/// The three descriptors that every program has.
 enum StandardStreams {
     /// Makes the descriptors safe to use; called first.
     ///
@@ -22,10 +21,8 @@ enum StandardStreams {
 
 /// Lines for people and scripts on standard error; standard output carries only results.
 enum StandardError {
-    /// Writes one line; terminal control characters in it are replaced.
     static func write(_ line: String) { put(TerminalText.safe(line), STDERR_FILENO) }
 
-    /// Writes text of several lines, such as the usage.
     static func write(lines: String) { put(TerminalText.safe(lines: lines), STDERR_FILENO) }
 }
 
@@ -33,7 +30,6 @@ enum StandardOutput {
     /// Writes text unchanged: colours and line feeds are the program's own.
     static func write(_ text: String) { put(text, STDOUT_FILENO) }
 
-    /// Writes one line; terminal control characters in it are replaced.
     static func write(line: String) { write(TerminalText.safe(line)) }
 
     /// Writes JSON; terminal control characters in its strings are escaped.
@@ -67,11 +63,11 @@ enum Colour: String {
     case bold = "1"
 
     /// True if standard output is a terminal that supports colours, unless `NO_COLOR` is set.
-    private static var isOn: Bool {
+    private static let isOn = {
         let environment = ProcessInfo.processInfo.environment
         return isatty(STDOUT_FILENO) == 1 && environment["NO_COLOR", default: ""].isEmpty
             && environment["TERM"] != "dumb"
-    }
+    }()
 
     /// The text in this colour, or unchanged.
     func paint(_ text: String) -> String { Self.isOn ? "\u{1b}[\(rawValue)m\(text)\u{1b}[0m" : text }

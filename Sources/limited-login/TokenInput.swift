@@ -11,7 +11,6 @@ enum TokenInput {
     /// One and a half times the greatest token: enough to tell that a token is too long.
     static let byteLimit = 49_152
 
-    /// The token from the place that the command line names.
     static func read(argument: String?, file: String?) throws -> [UInt8] {
         if let argument { return argument == "-" ? readStandardInput() : Array(argument.utf8) }
         return try file.map { trimmed(try contents(of: $0, unreadable: Exit.verifyUsage)) } ?? []

@@ -104,8 +104,8 @@ struct TriedProgram {
     func send(_ values: [String: String]) throws(TrialOutcome) -> TrialOutcome {
         let named =
             values.filter { $0.key != "token" }.map { ($0.key.uppercased(), $0.value) } + variables.map { ($0, $1) }
-        let assignments = named.map { "\($0)=\(Self.quoted($1))" }.sorted().joined(separator: " ")
-        let line = "\(assignments) timeout \(Self.seconds) sh -c \(Self.quoted(command)) >/dev/null"
+        let assignments = named.map { "\($0)=\($1.shellWord)" }.sorted().joined(separator: " ")
+        let line = "\(assignments) timeout \(Self.seconds) sh -c \(command.shellWord) >/dev/null"
         // The shell gets text that is quoted above; the stream is closed below, by the one call that may.
         guard let stream = unsafe popen(line, "w") else { throw .broken("the shell cannot be started") }
         // A program that does not read its input fails the write here; pclose then tells the exit code alone.
@@ -121,6 +121,4 @@ struct TriedProgram {
         case let code: throw .broken("the program failed with exit code \(code)")
         }
     }
-
-    private static func quoted(_ text: String) -> String { "'\(text.replacing("'", with: "'\\''"))'" }
 }

@@ -89,7 +89,7 @@ struct Verify: ParsableCommand {
                 )
             }
             let now = try time.moment()
-            return try tell(.ofAccessToken(text, subject: subject, configuration: configuration, now: now))
+            return try tell(.ofAccessToken(text, subject: subject, configuration, now: now))
         }
         guard (hasNonce || subject != nil) != unbound else {
             throw ValidationError(
@@ -103,7 +103,7 @@ struct Verify: ParsableCommand {
         }
         let now = try time.moment()
         func report(_ keySet: JWKSet) throws -> CheckReport {
-            try .ofIDToken(text, expectation, keySet: keySet, configuration: configuration, now: now)
+            try .ofIDToken(text, expectation, keySet, configuration, now: now)
         }
         // Without keys only the shape is judged: a token of another kind needs no keys.
         var verdict = try report(JWKSet(keys: []))

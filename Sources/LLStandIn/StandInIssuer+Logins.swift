@@ -1,6 +1,8 @@
+internal import Dispatch
 internal import LLBytes
 internal import LLHTTP
 internal import LLJOSE
+internal import LimitedLoginTesting
 
 /// The login behind a code of the dialog, kept until the code is exchanged.
 struct DialogCode {
@@ -18,15 +20,15 @@ struct DialogCode {
 /// The web dialog and the exchange of its code, as far as Facebook documents them ("OIDC Token", "Manually Build a
 /// Login Flow"). The person is always Jane. She is logged in and agrees at once.
 extension StandInIssuer {
-    /// `GET /dialog/oauth`: sends the browser back to the app, with a code in the query or with tokens in the fragment.
-    func answerDialog(_ request: StandInRequest) throws -> StandInAnswer {
-        let (query, now) = (request.query, request.now)
+    /// `GET /dialog/oauth`: sends the browser back to the app with a code in the query.
+    func answerDialog(_ request: StandInRequest) throws(StandInRefusal) -> StandInAnswer {
+        let query = request.query
         guard let appID = query["client_id"], let target = query["redirect_uri"], target.contains("://"),
             target.utf8.allSatisfy(ASCII.isVisible), !target.contains("#")
         else { throw StandInRefusal("the dialog needs client_id and redirect_uri, a URL without a fragment") }
-        guard query["code_challenge"] == nil || query["code_challenge_method"] == "S256" else {
-            throw StandInRefusal("code_challenge_method is S256")
-        }
+        guard query["code_challenge"] == nil || query["code_challenge_method"] == "S256",
+            ["code", nil].contains(query["response_type"])
+        else { throw StandInRefusal("response_type is code, and code_challenge_method is S256") }
         let code = DialogCode(
             appID: appID,
             redirectURI: target,
@@ -37,27 +39,12 @@ extension StandInIssuer {
             authNonce: query["auth_type"]?.split(separator: ",").contains("reauthenticate") == true
                 ? query["auth_nonce"] : nil,
             // A code lives for ten minutes.
-            expiresAt: now + 600
+            expiresAt: request.now + 600
         )
-        var answer: [(name: String, value: String)] = []
-        let types = (query["response_type"] ?? "code").split { " ,".contains($0) }
-        if types == ["code"] {
-            let name = "AQ" + .random(64)
-            graph.codes.withLock { $0[name] = code }
-            answer.append((name: "code", value: name))
-        } else if !types.isEmpty, types.allSatisfy({ ["token", "id_token"].contains($0) }) {
-            let tokens = try mint(code, now: now)
-            if types.contains("token") { answer.append((name: "access_token", value: tokens.access)) }
-            if types.contains("id_token") {
-                guard let token = tokens.id else { throw StandInRefusal("response_type id_token needs scope openid") }
-                answer.append((name: "id_token", value: token))
-            }
-        } else {
-            throw StandInRefusal("response_type is code, token, id_token, or the last two")
-        }
-        if let state = query["state"] { answer.append((name: "state", value: state)) }
-        let separator = types == ["code"] ? (target.contains("?") ? "&" : "?") : "#"
-        let location = target + separator + FormParameters.encode(answer)
+        let name = "AQ" + .random(64)
+        graph.codes.withLock { $0[name] = code }
+        let answer = [(name: "code", value: name)] + (query["state"].map { [(name: "state", value: $0)] } ?? [])
+        let location = target + (target.contains("?") ? "&" : "?") + FormParameters.encode(answer)
         return StandInAnswer(status: 302, fields: [("Location", location), ("Cache-Control", "no-store")])
     }
 
@@ -123,5 +110,63 @@ extension StandInIssuer {
         ]
         if isEmailGranted { claims.append(("email", "\"jane.doe@example.com\"")) }
         return (access, try token(claims: FacebookJSON.object(claims), now: now))
+    }
+}
+
+/// The stand-in's callbacks. Like Facebook, it signs a request and sends it to the service.
+extension StandInIssuer {
+    /// The greatest number of callbacks at a time, each on its own queue.
+    static let callbackLimit = 64
+    /// The greatest time for the service's answer: twice the time that the service promises.
+    private static let patience = Duration.seconds(18)
+
+    /// Removes the app from the person's account, then sends the callback, in the same order as Facebook. The answer is
+    /// the service's own. `?app_id=` names another app, `?issued_at=` another time.
+    func callBack(_ name: String, _ userID: String, _ request: StandInRequest) -> StandInAnswer {
+        switch callbacks.visit(request.context) {
+        case .none: break
+        case .waiting(let moment): return StandInAnswer(pause: moment)
+        case .expired: return .text(502, "the service did not answer")
+        case .done(_, let answer): return answer
+        }
+        let appID = request.query["app_id"] ?? template.audience
+        _ = graph.revoke(nil, of: StandInGraph.Person(appID: appID, userID: userID))
+        let issuedAt = request.query["issued_at"].flatMap { Int64($0) } ?? request.now
+        guard let service = service.withLock({ $0 }), let url = try? HTTPURL(parsing: "\(service)/callbacks/\(name)")
+        else { return .text(503, "the stand-in does not know the service: start it with --service-url") }
+        let signed = try? SignedRequestMinter.mint(userID: userID, issuedAt: issuedAt, appSecret: graph.appSecret)
+        let deadline = MonotonicClock.now() + Self.patience
+        let isBegun = callbacks.begin(request.context, keeping: (), until: deadline) { request in
+            guard let signed else { return false }
+            DispatchQueue(label: "callback").async {
+                self.callbacks.finish(request, self.send(signed, url), now: MonotonicClock.now())
+            }
+            return true
+        }
+        return isBegun ? StandInAnswer(pause: deadline) : .text(503, "too many callbacks are under way")
+    }
+
+    private func send(_ signed: String, _ url: HTTPURL) -> StandInAnswer {
+        var limits = HTTPSClientLimits()
+        limits.fetchTimeout = Self.patience
+        do throws(ClientError) {
+            let form = HTTPSRequest(.post, url, body: .form([("signed_request", signed)]))
+            let response = try client.send(form, limits: limits)
+            let body = String(decoding: response.body, as: UTF8.self)
+            return StandInAnswer(status: UInt16(clamping: response.status), body: body)
+        } catch {
+            return StandInAnswer(status: 502, body: "\(error)\n")
+        }
+    }
+}
+
+extension StandInRequest {
+    /// The parts of `/users/{id}/deauthorize` and `/users/{id}/data-deletion`.
+    var callback: (userID: String, name: String)? {
+        let parts = parts
+        guard parts.count == 3, parts[0] == "users", ["deauthorize", "data-deletion"].contains(parts[2]),
+            DecimalNumber.isIdentifier(parts[1].utf8)
+        else { return nil }
+        return (parts[1], parts[2])
     }
 }

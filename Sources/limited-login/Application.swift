@@ -93,7 +93,8 @@ struct Application {
         try start(server, "--listen", until: MonotonicClock.now() + time)
         core.cache.start()
         warn(of: configuration, tls?.value)
-        notify(.ready, "Listening on \(server.localAddress?.description ?? "")")
+        let address = server.localAddress?.description ?? ""
+        notify(.ready, "Listening on \(address)")
         if let pulse = ServiceManager.pulse(ProcessInfo.processInfo.environment) {
             beat(every: pulse, on: DispatchQueue(label: "watchdog"))
         }

@@ -267,7 +267,9 @@ extension Span<UInt8> {
             return false
         }
         let (part, expected) = unsafe (extracting(range), lowercase.buffer.span)
-        for offset in part.indices where ASCII.lowercased(part[offset]) != expected[offset] { return false }
+        for offset in part.indices where part[offset] != expected[offset] {
+            guard ASCII.lowercased(part[offset]) == expected[offset] else { return false }
+        }
         return true
     }
 

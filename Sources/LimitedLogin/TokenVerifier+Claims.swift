@@ -144,7 +144,7 @@ extension TokenVerifier {
         }
         // `cnf.jkt` (RFC 7800 section 3.1, RFC 9449 section 6.1) is the key of the device that logged in.
         if let thumbprint = expectation.keyThumbprintBytes {
-            guard let node = workspace.keyThumbprint, workspace.isEqual(node, thumbprint.span) else {
+            guard let node = workspace.keyThumbprint(), workspace.isEqual(node, thumbprint.span) else {
                 throw Rejection(.keyThumbprintMismatch)
             }
         }
@@ -206,7 +206,7 @@ extension VerificationWorkspace {
         facts[.subject] = text(claims[.subject])
         facts[.tokenID] = text(claims[.tokenID])
         facts[.nonce] = text(claims[.nonce])
-        facts[.confirmation] = keyThumbprint.flatMap { claimsSet.textRange($0) }
+        facts[.confirmation] = keyThumbprint().flatMap { claimsSet.textRange($0) }
         facts.isBoundToKey = claims[.confirmation] != nil
         for index in rows.indices {
             guard let node = claims[rows[index].claim] else { continue }

@@ -197,6 +197,7 @@ extension VerificationWorkspace {
             throw .invalidBase64URL(.signature)
         }
         try Self.read(.header, &header)
+        parameters.find(HeaderParameter.names, in: header)
         return jws
     }
 
@@ -230,11 +231,11 @@ extension VerificationWorkspace {
         // A JWS may have an empty payload (RFC 7515 section 3); a token has claims.
         guard !claimsSet.bytes.isEmpty else { throw .emptyPart(.payload) }
         try Self.read(.payload, &claimsSet)
-        claims = PayloadClaims(claimsSet)
+        claims.find(MemberNodes.claimNames, in: claimsSet)
     }
 
     mutating func checkAlgorithm() throws(Rejection) {
-        let algorithm = header.member("alg")
+        let algorithm = parameters[.alg]
         guard let algorithm, isHeader(algorithm, "RS256") else {
             throw .unsupportedAlgorithm(algorithm.flatMap { shortName($0) })
         }
@@ -244,10 +245,8 @@ extension VerificationWorkspace {
     /// absent (RFC 8725 section 3.11); nothing is encrypted or nested.
     /// - Parameter isOwn: True for a token of this program: `typ` is then `at+jwt` or `JWT`, and never absent.
     mutating func checkType(isOwn: Bool = false) throws(Rejection) {
-        guard header.member("crit") == nil, header.member("b64") == nil else {
-            throw Rejection(.unsupportedCriticalHeader)
-        }
-        if let type = header.member("typ") {
+        guard parameters[.crit] == nil, parameters[.b64] == nil else { throw Rejection(.unsupportedCriticalHeader) }
+        if let type = parameters[.typ] {
             guard isHeader(type, "JWT") || isOwn && isHeader(type, "at+jwt") else {
                 throw .wrongType(shortName(type))
             }
@@ -255,17 +254,17 @@ extension VerificationWorkspace {
             throw .wrongType(nil)
         }
         // RFC 7519 section 5.2: `cty` means that the payload is a token itself.
-        guard header.member("cty") == nil else { throw .nestedToken }
+        guard parameters[.cty] == nil else { throw .nestedToken }
         // RFC 7516 section 4.1, RFC 7518 section 4.8.1.
-        guard header.member("enc") == nil, header.member("zip") == nil, header.member("p2c") == nil,
-            header.member("p2s") == nil
-        else { throw .encryptionHeader }
+        guard parameters[.enc] == nil, parameters[.zip] == nil, parameters[.p2c] == nil, parameters[.p2s] == nil else {
+            throw .encryptionHeader
+        }
     }
 
     /// `kid` is a string that is not empty (RFC 7515 section 4.1.4). No set has a key ID beyond the limit, so a fetch for a
     /// longer one would be useless.
     mutating func readKeyID() throws(Rejection) {
-        guard let node = header.member("kid"), header.document.stringRange(node)?.isEmpty == false else {
+        guard let node = parameters[.kid], header.document.stringRange(node)?.isEmpty == false else {
             throw Rejection(.missingKeyID)
         }
         header.appendString(node, to: &keyID)

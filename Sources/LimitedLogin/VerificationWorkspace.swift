@@ -2,12 +2,13 @@ internal import LLBytes
 internal import LLJOSE
 
 /// The buffers of one worker, reused for every token, so that a verdict allocates nothing. It is not Sendable: each worker
-/// has its own. It stays below 256 KiB. Its checks are `mutating`, since a call that borrows it copies its 288 bytes.
+/// has its own. It stays below 256 KiB. Its checks are `mutating`, since a call that borrows it copies it.
 package struct VerificationWorkspace: ~Copyable {
     var header = JSONObject(limits: VerificationLimits.header)
+    var parameters = MemberNodes()
     /// The decoded payload (RFC 7519 section 4, JWT Claims Set), and the positions of its claims in it.
     var claimsSet = JSONObject(limits: VerificationLimits.payload)
-    var claims = PayloadClaims()
+    var claims = MemberNodes()
     var signature: [UInt8] = []
     /// The key ID of the last token, with its escapes decoded. It is empty if the header was not read that far, or if the ID
     /// is so long that no published key can have it.
@@ -38,7 +39,7 @@ package struct VerificationWorkspace: ~Copyable {
     }
 
     /// The node of `cnf.jkt` (RFC 7800 section 3.1, RFC 9449 section 6.1), if it is a string.
-    var keyThumbprint: Int? {
+    mutating func keyThumbprint() -> Int? {
         guard let confirmation = claims[.confirmation], let thumbprint = claimsSet.member("jkt", of: confirmation),
             claimsSet.document.isString(thumbprint)
         else { return nil }
@@ -46,23 +47,36 @@ package struct VerificationWorkspace: ~Copyable {
     }
 }
 
-/// The positions of this library's claims on the payload's tape.
-struct PayloadClaims {
-    private static let names = JSONNameTable(ClaimName.spellings)
+/// The header parameters that a verifier reads (RFC 7515 section 4.1). `jku`, `jwk`, `x5u`, `x5c` and `x5t` are missing: a
+/// token must not supply its own key.
+enum HeaderParameter: Int, CaseIterable {
+    case alg, typ, kid, crit, b64, cty, enc, zip, p2c, p2s
 
-    /// The node of each claim's value, in the order of `ClaimName`; zero, the root's node, for none.
+    static let names = JSONNameTable(allCases.map { "\($0)" })
+}
+
+/// The positions of an object's members on its tape: of a header's parameters, or of a payload's claims.
+struct MemberNodes {
+    static let claimNames = JSONNameTable(ClaimName.spellings)
+
+    /// The node of each member's value, in the order of the names; zero, the root's node, for none.
     private var nodes = InlineArray<32, UInt32>(repeating: 0)
 
-    init() {}
-
-    init(_ claimsSet: borrowing JSONObject) {
+    mutating func find(_ names: JSONNameTable, in object: borrowing JSONObject) {
+        nodes = InlineArray(repeating: 0)
         var span = nodes.mutableSpan
-        claimsSet.findMembers(named: Self.names, nodes: &span)
+        object.findMembers(named: names, nodes: &span)
     }
 
     @inline(__always)
-    subscript(claim: ClaimName) -> Int? {
-        let node = nodes[claim.rawValue]
+    subscript(claim: ClaimName) -> Int? { self[claim.rawValue] }
+
+    @inline(__always)
+    subscript(parameter: HeaderParameter) -> Int? { self[parameter.rawValue] }
+
+    @inline(__always)
+    private subscript(place: Int) -> Int? {
+        let node = nodes[place]
         return node == 0 ? nil : Int(node)
     }
 }

@@ -115,7 +115,7 @@ struct ConfigurationLoaderTests {
         let told = [
             "unknown key 'app_id'", "workers: ", "app_secrets_file: ", "LIMITED_LOGIN_WORKER: ",
             "--clock-skew-seconds: ", "listen: ", "LIMITED_LOGIN_TRUSTED_PEERS: ", "gateway: ", "replay_store: ",
-            "issuer: set client_keys_file and signing_keys_file too", "jwks_ttl_seconds: 10s is outside 5m to 1d",
+            "jwks_ttl_seconds: 10s is outside 5m to 1d", "issuer: set client_keys_file and signing_keys_file too",
         ]
         #expect(error.sentences.count == told.count, "\(error.sentences)")
         for (sentence, part) in zip(error.sentences, told) { #expect(sentence.contains(part)) }

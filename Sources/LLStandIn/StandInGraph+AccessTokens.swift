@@ -79,7 +79,7 @@ extension StandInGraph {
             isRevoked: fate == "revoked"
         )
         let text = "EAA" + .random(96)
-        if fate != "dead" { tokens.withLock { $0[text] = token } }
+        if fate != "dead" { tokens.withLock { Self.keep(token, as: text, in: &$0) } }
         grant(scopes, to: token.person)
         return text
     }

@@ -51,6 +51,12 @@ final class StandInGraph: Sendable {
 
     init(appSecret: String) { self.appSecret = appSecret }
 
+    /// Keeps an entry of a table. Beyond 20,000 another one goes, so that a stand-in can make logins for ever.
+    static func keep<Key, Value>(_ value: Value, as key: Key, in table: inout [Key: Value]) {
+        if table.count >= 20_000, let other = table.keys.first { table[other] = nil }
+        table[key] = value
+    }
+
     /// Records a login: the permissions that its token shows are granted, and the others have the given statuses.
     func recordLogin(payload: [UInt8], statuses: [String: String]) {
         guard let claims = JSONObject(payload), let person = Self.person(claims) else { return }
@@ -61,7 +67,7 @@ final class StandInGraph: Sendable {
 
     func grant(_ permissions: [String], _ others: [String: String] = [:], to person: Person) {
         let granted = Dictionary(permissions.map { ($0, "granted") }) { $1 }.merging(others) { $1 }
-        people.withLock { $0[person] = ($0[person] ?? [:]).merging(granted) { $1 } }
+        people.withLock { Self.keep(($0[person] ?? [:]).merging(granted) { $1 }, as: person, in: &$0) }
     }
 
     /// The claims that a refreshed token lacks because their permission is no longer granted; nil if the person is not

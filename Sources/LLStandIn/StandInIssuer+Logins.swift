@@ -42,7 +42,7 @@ extension StandInIssuer {
             expiresAt: request.now + 600
         )
         let name = "AQ" + .random(64)
-        graph.codes.withLock { $0[name] = code }
+        graph.codes.withLock { StandInGraph.keep(code, as: name, in: &$0) }
         let answer = [(name: "code", value: name)] + (query["state"].map { [(name: "state", value: $0)] } ?? [])
         let location = target + (target.contains("?") ? "&" : "?") + FormParameters.encode(answer)
         return StandInAnswer(status: 302, fields: [("Location", location), ("Cache-Control", "no-store")])

@@ -90,6 +90,8 @@ struct RedisConnector {
                     try exchanges.finish(replies, now)
                     if let last = session.memory.last { reportUp(last.known.start, isNew: false) }
                 } catch {
+                    // After a failover a new connection may reach the primary, as for questions about logins.
+                    if error == .readOnly { throw error }
                     exchanges.hold(now)
                     reportDown(error)
                 }

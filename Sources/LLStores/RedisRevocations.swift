@@ -122,7 +122,8 @@ struct RedisRevocations {
         case .write:
             let waiting = revocations.takeWaiting(atMost: Self.pageCount)
             // What Redis lacks is known only after the whole set was read, as is what to remove.
-            let lacking = reading == nil ? revocations.lacking(atMost: Self.pageCount - waiting.count) : []
+            let isRead = reading == nil && now < nextReading
+            let lacking = isRead ? revocations.lacking(atMost: Self.pageCount - waiting.count) : []
             return write(waiting.map(\.revocation) + lacking, waiting, now)
         case .readNew:
             if news == nil, now >= nextNews {

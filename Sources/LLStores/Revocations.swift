@@ -143,8 +143,8 @@ package final class Revocations: Sendable {
     /// The time since all revocations in Redis were known here; zero without Redis, nil if they never were.
     package func age(at now: MonotonicInstant) -> Duration? {
         guard wake != nil else { return .zero }
-        let readAt = MonotonicInstant(nanoseconds: readAt.load(ordering: .acquiring))
-        return isKnown ? now.duration(since: readAt) : nil
+        let readAt = readAt.load(ordering: .acquiring)
+        return readAt == 0 ? nil : now.duration(since: MonotonicInstant(nanoseconds: readAt))
     }
 
     /// True if the copy was complete once. Before that, the state of a login is unknown.

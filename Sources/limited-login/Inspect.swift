@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import Dispatch
 internal import LLHTTP
 internal import LLJOSE
 internal import LLService
@@ -143,7 +144,8 @@ final class InspectPage: PageBackend {
         }
         let first = try report()
         guard first.lacksKey else { return first }
-        cache.fetch()
+        // Two sources may take longer than a page waits; the report then says that the key is missing.
+        cache.fetch(until: .now() + 10)
         return try report()
     }
 

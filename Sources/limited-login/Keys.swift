@@ -35,14 +35,14 @@ struct Keys: ParsableCommand {
 }
 
 extension JWKSetCache {
-    /// Fetches the keys now, and waits until the fetch has ended.
-    func fetch() {
+    /// Fetches the keys now, and waits until the fetch has ended, or until `end`.
+    func fetch(until end: DispatchTime = .distantFuture) {
         let ended = DispatchSemaphore(value: 0)
         Task {
             _ = await refresh()
             ended.signal()
         }
-        ended.wait()
+        _ = ended.wait(timeout: end)
     }
 }
 

@@ -89,7 +89,7 @@ final class ProcessSignals: Sendable {
 
 enum Threads {
     /// Enough for the servers of `demo` and for the first steps of every other command.
-    static let few = 8
+    static let few = 9
 
     /// Takes this many threads at once, and gives them back. Without a thread left Dispatch waits for ever, so the
     /// program ends with ``Exit/configuration`` and a sentence if the system does not give them within two seconds.

@@ -52,6 +52,7 @@ public struct AccessTokenInspection: Equatable, Sendable, Redacted {
     ///   - maximumTokenAge: The greatest age of the token, not below 0; nil leaves it to Graph. With a bound, a token is
     ///     refused if Graph does not give its time of issue.
     ///   - clockSkew: It is added to the greatest age: 0 to 300 s. The time of issue may be ahead by 300 s in any case.
+    ///   - now: The time for which to judge.
     /// - Throws: ``Rejection``; ``Unavailable/unreadableAnswer``, which is not the token's fault.
     public init(
         debugToken answer: [UInt8],

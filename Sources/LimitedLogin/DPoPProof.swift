@@ -27,10 +27,12 @@ public struct DPoPProof: Equatable, Sendable {
     /// Verifies a proof (RFC 9449 section 4.3).
     /// - Parameters:
     ///   - proof: The value of the request's only `DPoP` field. Refuse a request with two such fields before this call.
+    ///   - method: The request's method.
     ///   - url: The URL of the request as the client sent it; query and fragment are ignored.
     ///   - token: The token of the request. It must be verified separately.
     ///   - keyThumbprint: `cnf.jkt` of that token.
     ///   - clockSkew: The time by which `iat` may be ahead; less than 0 counts as 0, more than 300 s as 300 s.
+    ///   - now: The time for which to judge.
     /// - Throws: ``Rejection``: answer 401 with `WWW-Authenticate: DPoP error="invalid_dpop_proof", algs="ES256"`.
     ///   ``Unavailable`` if OpenSSL fails: answer 500.
     public init(

@@ -60,6 +60,8 @@ public final class LoginNonces: Sendable, Redacted {
     /// Ends a login: verifies its token with the nonce that this login began with, and then uses the nonce up.
     /// - Parameters:
     ///   - id: Your ID of the login, from the session and never from the token.
+    ///   - token: The id token as the app sent it.
+    ///   - verifier: Judges the token.
     ///   - appID: The one app that the token must be for, one of the policy's; nil for any of them.
     /// - Throws: The same errors as ``LoginVerifier/verify(_:nonce:appID:)``; also ``Rejection/Code/nonceUsed`` if no such
     ///   login is under way, because its nonce was used, expired, or never issued.

@@ -17,6 +17,7 @@ public struct LoginVerifier: Sendable {
 
     /// A verifier of one policy.
     /// - Parameters:
+    ///   - policy: The rules of the verdict.
     ///   - keys: The keys of the policy's issuers: a `JWKSetCache` of the `LimitedLoginKeys` library, or a `JWKSet`.
     ///   - nonces: Issued the nonces of logins bound by ``TokenBinding/issuedNonce``; nil if none are issued.
     ///   - clock: Returns the seconds since 1970. If they are negative or not a number, no token is judged.
@@ -33,6 +34,7 @@ public struct LoginVerifier: Sendable {
 
     /// Verifies the token of a login that was begun with `nonce`.
     /// - Parameters:
+    ///   - token: The id token as the app sent it.
     ///   - nonce: The nonce that your server gave to the app, from your own session or store: one from the client proves
     ///     nothing. Forget it when its token was accepted or refused, and keep it after an ``Unavailable``.
     ///   - appID: The one app that the token must be for, one of the policy's; nil for any of them.

@@ -26,6 +26,7 @@ public struct SignedRequest: Equatable, Sendable, Redacted {
     ///   - text: The form field `signed_request`, as received.
     ///   - secrets: Each app's ID and secret. All of them are tried, so that the time does not reveal which one signed.
     ///   - clockSkew: The time by which `issued_at` may be ahead; less than 0 counts as 0, more than 300 s as 300 s.
+    ///   - now: The time for which to judge.
     /// - Throws: ``Rejection``: answer 403, but 200 to ``Rejection/requestOfNoPerson`` at the deauthorize callback.
     ///   ``Unavailable`` if OpenSSL fails: answer 500.
     public init(

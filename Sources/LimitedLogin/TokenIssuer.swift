@@ -149,6 +149,8 @@ public struct TokenIssuer: Sendable {
 
     /// Makes a token.
     /// - Parameters:
+    ///   - login: The verified login.
+    ///   - kind: The kind of the token.
     ///   - audience: An audience of the policy; the first one if nil.
     ///   - scope: The wanted part of the policy's scope, separated by spaces; all of it if nil.
     ///   - tokenID: `jti`, a name that no other token has.
@@ -265,6 +267,11 @@ public struct TokenIssuerPolicy: Sendable, Equatable {
 
     /// Makes a policy from these values, if each is in its range.
     /// - Parameters:
+    ///   - issuer: An `https` URL of at most 1,024 visible ASCII characters without user, query and fragment.
+    ///   - audiences: Each has 1 to 1,024 visible ASCII characters; the issuer itself if there are none.
+    ///   - lifetime: 60 to 3,600 s; fractions of a second are ignored.
+    ///   - accessTokenType: The `typ` of access tokens.
+    ///   - claims: The claims about the person in the tokens.
     ///   - extraClaims: A JSON object of at most 1 KiB, without registered claims. Its `scope` is the scope of every token.
     ///   - scope: The scope that a token may have, words separated by spaces.
     public init(

@@ -47,17 +47,17 @@ internal import CLLOpenSSL
     /// Reads an unencrypted private key in PEM form (PKCS #8 or SEC 1).
     convenience init(pem: [UInt8]) throws(OpenSSLError) {
         ProcessExit.leavesOpenSSLInPlace()
-        guard
-            let source = unsafe pem.withUnsafeBufferPointer({ buffer in
-                unsafe BIO_new_mem_buf(buffer.baseAddress, Int32(clamping: buffer.count))
-            })
-        else { throw OpenSSLError("BIO_new_mem_buf") }
-        defer { unsafe BIO_free(source) }
-        // OpenSSL would ask for an encrypted key's passphrase on the terminal. The callback gives no passphrase, so the
-        // read fails.
-        guard let key = unsafe PEM_read_bio_PrivateKey(source, nil, { _, _, _, _ in 0 }, nil) else {
-            throw OpenSSLError("PEM_read_bio_PrivateKey")
+        // The source reads the array's own memory, which is certain to exist within the closure alone.
+        let key = unsafe pem.withUnsafeBufferPointer { buffer -> OpaquePointer? in
+            guard let source = unsafe BIO_new_mem_buf(buffer.baseAddress, Int32(clamping: buffer.count)) else {
+                return nil
+            }
+            defer { unsafe BIO_free(source) }
+            // OpenSSL would ask for an encrypted key's passphrase on the terminal. The callback gives no passphrase, so
+            // the read fails.
+            return unsafe PEM_read_bio_PrivateKey(source, nil, { _, _, _, _ in 0 }, nil)
         }
+        guard let key = unsafe key else { throw OpenSSLError("PEM_read_bio_PrivateKey") }
         unsafe self.init(takingOwnershipOf: key)
     }
 

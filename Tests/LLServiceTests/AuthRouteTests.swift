@@ -2,6 +2,7 @@ import LLHTTP
 import LLStandIn
 import LLTestSupport
 import LimitedLogin
+import LimitedLoginKeys
 import Testing
 
 @testable import LLService
@@ -78,7 +79,12 @@ struct AuthRouteTests {
     func refused() async throws {
         let service = try await InProcessService(gatewayIsEnabled: true)
         let expired = try Tokens.mint(Tokens.claims(issuedAt: WallClock.unixSeconds() - 10_000))
-        for (token, code) in [(expired, "expired"), ("EAABwzLixnjYBO0123456789", "not_an_id_token")] {
+        let header = Array(#"{"alg":"RS256","kid":"k","crit":["x"],"x":1}"#.utf8)
+        let critical = try StandInKeys.current.mint(header: header, payload: Array("{}".utf8))
+        for (token, code) in [
+            (expired, "expired"), (critical, "unsupported_critical_header"),
+            ("EAABwzLixnjYBO0123456789", "not_an_id_token"),
+        ] {
             let answer = try service.answer("GET", "/auth", fields: Self.bearer(token))
             #expect(answer.status == 401 && answer.code == code)
             #expect(answer["www-authenticate"] == "Bearer error=\"invalid_token\", code=\"\(code)\"")
@@ -164,5 +170,19 @@ struct AuthRouteTests {
         for query in ["app_id=43", "app_id=", "app_id", "app_id=43&app_id=42"] {
             #expect(try service.answer("GET", "/auth?\(query)", fields: token).status == 403, "\(query)")
         }
+    }
+
+    @Test("An outage of the keys is 503, never 401, and a token with a new key waits for the next fetch")
+    func outage() async throws {
+        let down = try await InProcessService(minters: nil, gatewayIsEnabled: true)
+        _ = await down.cache.refresh()
+        let token = Self.bearer(try Tokens.mint(Tokens.claims()))
+        let answer = try down.answer("GET", "/auth", fields: token)
+        #expect(answer.status == 503 && answer["retry-after"] != nil && answer["www-authenticate"] == nil)
+        let rotating = try await InProcessService(minters: [StandInKeys.previous], gatewayIsEnabled: true)
+        rotating.source.publish([StandInKeys.current])
+        #expect(try rotating.send("GET", "/auth", fields: token).isParked)
+        _ = await rotating.cache.refresh()
+        #expect(try rotating.send("GET", "/auth", fields: token, visit: .woken).response().status == 200)
     }
 }

@@ -1,6 +1,7 @@
 import Foundation
 import LLHTTP
 import LLStandIn
+import LLStores
 import LLTestSupport
 import LimitedLogin
 import Testing
@@ -174,5 +175,43 @@ struct GraphRouteTests {
         let response = try #require(waiting.readResponses(1).first)
         #expect(response.status == 504 && response.code == "graph_timeout")
         await service.stop()
+    }
+
+    @Test("Questions of clients that left are not sent, about permissions if the queue is full; a DELETE is")
+    func leftClients() async throws {
+        let isOpen = Locked(false)
+        let service = try await GraphService(workerCount: 1) { request, peer in
+            while !isOpen.withLock({ $0 }) { try peer.pause(.milliseconds(5)) }
+            if request.path.contains("/permissions") { return try peer.answerAndStay("true") }
+            try GraphStory.script()(request, peer)
+        }
+        func send(_ count: Int, _ method: String, _ user: Int) throws -> [BlockingClient] {
+            let target = method == "POST" ? "/verify" : "/users/\(user)/permissions"
+            let body = method == "POST" ? #"{"access_token":"EAAtoken0123456789of\#(user)"}"# : ""
+            return try (0..<count).map { _ in
+                let client = try service.connect()
+                client.send(GraphService.request(method, target, body: body))
+                return client
+            }
+        }
+        func areParked(_ count: Int) async {
+            await eventually("\(count) wait") { service.server.counters.parked == count }
+        }
+        let tokens = try send(GraphWorkers.accessTokenThreadLimit, "POST", 1)
+        let busy = try send(GraphWorkers.threadLimit, "GET", 1) + tokens
+        await eventually("each thread asks Graph") { service.graph.requestCount == busy.count }
+        let questions = try send(GraphWorkers.queueLimit - 1, "GET", 2)
+        let left = try send(1, "DELETE", 3) + questions + send(1, "POST", 2)
+        await areParked(busy.count + left.count)
+        for client in left { client.reset() }
+        await areParked(busy.count)
+        let next = try send(1, "GET", 4)
+        await areParked(busy.count + 1)
+        isOpen.withLock { $0 = true }
+        for client in busy + next { #expect(client.readResponses(1).count == 1) }
+        await eventually("the login is over") { service.core.revocations.count == 1 }
+        let sent = service.graph.requests.map(\.path)
+        #expect(sent.contains { $0.contains("/3/permissions") } && sent.contains { $0.contains("/4/permissions") })
+        #expect(!sent.contains { $0.contains("/2/permissions") || $0.contains("789of2") }, "\(sent)")
     }
 }

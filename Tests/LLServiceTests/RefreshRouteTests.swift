@@ -69,6 +69,21 @@ struct RefreshRouteTests {
         }
     }
 
+    @Test("With the person alone any nonce of the token passes; device and access token are still compared")
+    func subjectAlone() async throws {
+        let service = try await InProcessService()
+        for nonce in ["of-the-login", "elsewhere", nil] {
+            let token = try Self.token(nonce)
+            let answer = try service.verify(token, Self.subject)
+            #expect(answer.status == 200 && answer.text.contains(#""refresh":true"#))
+            for (member, code) in Self.others.dropFirst() {
+                #expect(try service.verify(token, "\(member),\(Self.subject)").code == code)
+            }
+        }
+        // A device alone binds the token to no login.
+        #expect(try service.verify(Self.token("of-the-login"), Self.device).code == "invalid_request")
+    }
+
     @Test("No member of one request is kept for the next")
     func reuse() async throws {
         let service = try await InProcessService()

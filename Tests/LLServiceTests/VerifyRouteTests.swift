@@ -58,6 +58,16 @@ struct VerifyRouteTests {
         }
     }
 
+    @Test("Each permission without proof is missing, in the fixed order; the unverifiable one is listed apart")
+    func everyMissingPermission() async throws {
+        let asked = Permission.allCases.reversed().map { "\"\($0.rawValue)\"" }.joined(separator: ",")
+        let missing = Permission.allCases.filter { $0 != .userMessengerContact }.map { "\"\($0.rawValue)\"" }
+        let members = "\"nonce\":\"n-1\",\"permissions\":[\(asked)]"
+        let answer = try await InProcessService().verify(try Tokens.mint(Tokens.claims()), members)
+        #expect(answer.text.contains("\"missing_permissions\":[\(missing.joined(separator: ","))]"))
+        #expect(answer.text.contains("\"unverifiable_permissions\":[\"user_messenger_contact\"]"))
+    }
+
     @Test("A refused token is a problem with a challenge, a code and the claim at fault")
     func refusal() async throws {
         let service = try await InProcessService()

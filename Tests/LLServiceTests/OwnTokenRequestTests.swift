@@ -131,6 +131,22 @@ struct OwnTokenRequestTests {
         return claims
     }
 
+    @Test("/introspect tells each claim of token_claims, a scope of token_extra_claims, and the whole of a bound token")
+    func told() async throws {
+        let all = TokenIssuer.Claim.allCases
+        let tokens = try OwnTokens.settings(claims: all, extraClaims: #"{"scope":"x y"}"#)
+        let service = try await OwnTokenTests.service(tokens: tokens)
+        var minted = Tokens.claims()
+        AnswerTypeTests.addEveryFact(to: &minted)
+        for thumbprint in [nil, try Proof.key.thumbprint()] {
+            minted.confirmationThumbprint = thumbprint
+            let answer = try OwnTokenTests.exchange(service, OwnTokenTests.body(try Tokens.mint(minted)))
+            let claims = try Self.claims(service, answer.object)
+            #expect(Set(all.map(\.rawValue)).isSubset(of: claims.keys) && claims["scope"] as? String == "x y")
+            #expect((claims["cnf"] as? [String: String])?["jkt"] == thumbprint, "\(claims)")
+        }
+    }
+
     @Test("resource is another audience, scope is granted within token_scope, no actor is accepted; empty is absent")
     func targets() async throws {
         let extra = #"{"role":"user","n":1.5e3,"deep":{"a":[1,null,{"b":"\u00e9\n"}]},"t":true}"#

@@ -44,6 +44,10 @@ struct CallbackFaultTests {
         Fault("500 twice", 200, 3, "delivered", status("500 Internal Server Error", then: "204 No Content")),
         Fault("500 always", 503, 3, "refused", status("500 Internal Server Error", then: "503 Service Unavailable")),
         Fault("429 twice", 200, 3, "delivered", status("429 Too Many Requests")),
+        Fault("a reset at first", 200, 2, "delivered") { request, peer in
+            if request.number == 1 { return peer.reset() }
+            try peer.answer()
+        },
         Fault("400", 503, 1, "refused", status("400 Bad Request")),
         Fault("down", manner: nil, 503, 0, "unreachable"),
         Fault("never a word", manner: { _ in .silent }, 503, 0, "timed_out", attemptTime: .seconds(1)),

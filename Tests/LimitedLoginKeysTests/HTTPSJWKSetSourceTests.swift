@@ -48,19 +48,27 @@ struct HTTPSJWKSetSourceTests {
         #expect(OpenSSLError.isQueueEmpty)
     }
 
-    @Test("The entity tag comes with the set and is sent back, and a 304 brings a new time to live")
-    func entityTag() throws {
+    @Test(
+        "An entity tag comes with the set and is sent back, and a 304 brings a new time to live; no other text is one",
+        arguments: [
+            (#"W/"7""#, true), (#""7""#, true), ("\"\(String(repeating: "a", count: 254))\"", true), ("*", false),
+            ("\"", false), ("7", false), (#"w/"7""#, false), (#""7", "8""#, false),
+            ("\"\(String(repeating: "a", count: 255))\"", false),
+        ]
+    )
+    func entityTag(text: String, isTag: Bool) throws {
         let (issuer, source) = try issuer { request, peer in
-            if request.value(of: "if-none-match") == "W/\"7\"" {
+            if request.value(of: "if-none-match") == text {
                 try peer.answer(status: "304 Not Modified", fields: ["Cache-Control: max-age=900"], "")
             } else {
-                try peer.answer(fields: ["ETag: W/\"7\""], TestKeySet.json(["a"]))
+                try peer.answer(fields: ["ETag: \(text)"], TestKeySet.json(["a"]))
             }
         }
         defer { issuer.stop() }
-        let document = JWKSetDocument(bytes: TestKeySet.json(["a"]), validator: "W/\"7\"")
+        let document = JWKSetDocument(bytes: TestKeySet.json(["a"]), validator: isTag ? text : nil)
         #expect(try source.fetch(validator: nil) == .fetched(document))
-        #expect(try source.fetch(validator: "W/\"7\"") == .notModified(JWKSetFreshness(remaining: .seconds(900))))
+        let renewed = JWKSetAnswer.notModified(JWKSetFreshness(remaining: .seconds(900)))
+        #expect(try source.fetch(validator: document.validator) == (isTag ? renewed : .fetched(document)))
     }
 
     @Test(

@@ -146,6 +146,23 @@ struct JWKSetCacheSeedTests {
         #expect(try KeySetFile.load(path: path, byteLimit: 1 << 20)?.bytes == TestKeySet.json(["c"]))
     }
 
+    @Test("Behind a write that has begun and hangs, one more waits")
+    func oneWaits() async throws {
+        let fixture = try CacheFixture([hangs], seedFile: path)
+        let cache = fixture.cache
+        // A write reads the bytes under this lock, so it hangs as long as the lock is held.
+        cache.storage.withLock { _ in
+            cache.writeSeed()
+            #expect(becomesTrue { !cache.seedIsQueued.withLock { $0 } })
+            cache.writeSeed()
+            #expect(fixture.events.isEmpty)
+            cache.writeSeed()
+        }
+        #expect(fixture.events == [.seedNotWritten(file: path, reason: "the write before has not ended")])
+        await fixture.settle()
+        cache.stop()
+    }
+
     @Test("A symbolic link is written through and stays; one that leads nowhere is refused")
     func symbolicLink() throws {
         let target = directory + "/volume"

@@ -153,6 +153,23 @@ struct JWKSetCacheTests {
         fixture.cache.stop()
     }
 
+    @Test("If each failed source asked for a time, the next attempt is after the shortest of them")
+    func retryAfter() async throws {
+        for (asked, wait) in [([30, 40], .seconds(30)), ([40, 30], .seconds(30)), ([nil, 30], .milliseconds(875))]
+            as [([Int?], Duration)]
+        {
+            let sources = asked.map { seconds in
+                StubSource { _, _ throws(JWKSetSourceError) in
+                    throw JWKSetSourceError("busy", retryAfter: seconds.map { .seconds($0) })
+                }
+            }
+            let fixture = try CacheFixture(sources)
+            await fixture.start()
+            #expect(fixture.cache.status.untilNextAttempt == wait, "\(asked)")
+            fixture.cache.stop()
+        }
+    }
+
     @Test("The status shows the phase, and the keys with bits, thumbprint, age and expiry")
     func status() async throws {
         let (_, fixture) = try await CacheFixture.started(["a"])

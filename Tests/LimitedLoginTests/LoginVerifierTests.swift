@@ -88,6 +88,9 @@ struct LoginVerifierTests {
                 try await verifier.verifyRefresh(token, ofSessionOf: subject, nonce: nonce)
             }
         }
+        await #expect(throws: InvalidExpectation.self) {
+            try await verifier.verifyRefresh(token, ofSessionOf: "1234", nonce: "")
+        }
     }
 
     @Test(

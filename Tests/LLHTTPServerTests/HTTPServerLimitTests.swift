@@ -152,11 +152,13 @@ struct HTTPServerLimitTests {
 
     @Test(
         "A client that never reads is closed, and uses little memory until then",
-        arguments: TestServer.Kind.allCases
+        arguments: TestServer.Kind.allCases,
+        [false, true]
     )
-    func neverReads(kind: TestServer.Kind) async throws {
-        let server = try TestServer.limited(kind) { limits in limits.writeStall = .milliseconds(100) }
-        let client = try BlockingClient(server.address)
+    func neverReads(kind: TestServer.Kind, isSecure: Bool) async throws {
+        let stall = { (limits: inout HTTPServerLimits) in limits.writeStall = .milliseconds(100) }
+        let server = try isSecure ? TestServer.secure(kind, adjust: stall) : TestServer.limited(kind, adjust: stall)
+        let client = try isSecure ? TLSClient(server.address) : BlockingClient(server.address)
         let post = Array("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 16000\r\n\r\n".utf8)
         let body = [UInt8](repeating: 0x61, count: 16_000)
         #expect(client.sendUntilClosed(post + body))

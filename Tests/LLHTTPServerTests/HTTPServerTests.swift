@@ -17,6 +17,16 @@ struct HTTPServerTests {
         await server.stop()
     }
 
+    @Test("CONNECT is not implemented for any resource: 501 and a close (RFC 9110 §9.3.6, §15.6.2)")
+    func connect() async throws {
+        let server = try TestServer()
+        let client = try BlockingClient(server.address)
+        let answer = try #require(client.exchange("CONNECT a:443 HTTP/1.1\r\nHost: a:443\r\n\r\n"))
+        #expect(answer.status == 501 && answer["connection"] == "close")
+        #expect(client.read().end == .endOfStream)
+        await server.stop()
+    }
+
     @Test(
         "A client that sends the whole of a too large body still reads the refusal",
         arguments: TestServer.Kind.allCases

@@ -32,6 +32,10 @@ in_root dpkg --install /first.deb >"$work/log" 2>&1 || { cat "$work/log"; fail '
 in_root getent passwd limited-login | grep -q ':/var/lib/limited-login:/usr/sbin/nologin' || fail 'there is no user'
 [ "$(in_root stat -c '%U %a' /var/lib/limited-login)" = 'limited-login 750' ] || fail 'its folder is not its own'
 [ "$(in_root stat -c '%U %a' /etc/limited-login/limited-login.json)" = 'root 644' ] || fail 'its configuration is not root'\''s'
+# An optimised program once gave the memory of a key back before it was read.
+in_root limited-login signing-key new --out /rsa.pem >/dev/null
+in_root env LIMITED_LOGIN_SIGNING_KEYS_FILE=/rsa.pem limited-login signing-key public >"$work/log" 2>&1 ||
+  { cat "$work/log"; fail 'it does not read its own RSA key'; }
 unit=$root/lib/systemd/system/limited-login.service
 grep -qx 'User=limited-login' "$unit" || fail 'the unit names no user'
 sed 's|/usr/bin/limited-login|/bin/true|' "$unit" >"$work/limited-login.service"

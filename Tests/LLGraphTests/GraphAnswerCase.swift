@@ -24,16 +24,10 @@ struct GraphAnswerCase: Sendable, CustomTestStringConvertible {
         attempts: Int = 1
     ) -> GraphAnswerCase {
         let member = subcode.map { ",\"error_subcode\":\($0)" } ?? ""
-        let body =
-            "{\"error\":{\"message\":\"secret words\",\"type\":\"OAuthException\",\"code\":\(code)\(member)\(more),"
+        let text =
+            "{\"error\":{\"code\":\(code)\(member)\(more),\"message\":\"secret words\",\"type\":\"OAuthException\","
             + "\"fbtrace_id\":\"AbC-_123\"}}"
-        return GraphAnswerCase(
-            testDescription: "\(code)\(subcode.map { "/\($0)" } ?? "") \(status) \(fields.joined()) \(more)",
-            script: { try $0.answerAndStay(status: status, fields: fields, body) },
-            expected: expected,
-            retryAfterSeconds: retryAfter,
-            attempts: attempts
-        )
+        return body(text, status: status, fields: fields, expected, retryAfter: retryAfter, attempts: attempts)
     }
 
     static func body(
@@ -53,25 +47,18 @@ struct GraphAnswerCase: Sendable, CustomTestStringConvertible {
         )
     }
 
-    static func raw(_ name: String, _ text: String, _ expected: Rejection.Code = .graphUnreadableAnswer)
-        -> GraphAnswerCase
-    {
-        GraphAnswerCase(testDescription: name, script: { try $0.send(text) }, expected: expected)
+    static func raw(_ name: String, _ text: String, _ expected: Rejection.Code = .graphUnreadableAnswer) -> Self {
+        Self(testDescription: name, script: { try $0.send(text) }, expected: expected)
     }
 
     static let all = sessions + permissions + throttling + transient + statuses + bodies + hostile
 
     static let sessions: [GraphAnswerCase] = [
-        error(190, .graphAccessTokenRefused),
-        error(190, sub: 458, .graphAppNotInstalled),
-        error(190, sub: 459, .graphUserCheckpointed),
-        error(190, sub: 460, .graphPasswordChanged),
-        error(190, sub: 463, .graphSessionExpired),
-        error(190, sub: 464, .graphUserNotConfirmed),
-        error(190, sub: 467, .graphSessionInvalidated),
-        error(190, sub: 492, .graphRoleMissing),
-        error(190, sub: 490, .graphUserCheckpointed),
-        error(101, .graphAccessTokenRefused),
+        error(190, .graphAccessTokenRefused), error(190, sub: 458, .graphAppNotInstalled),
+        error(190, sub: 459, .graphUserCheckpointed), error(190, sub: 460, .graphPasswordChanged),
+        error(190, sub: 463, .graphSessionExpired), error(190, sub: 464, .graphUserNotConfirmed),
+        error(190, sub: 467, .graphSessionInvalidated), error(190, sub: 492, .graphRoleMissing),
+        error(190, sub: 490, .graphUserCheckpointed), error(101, .graphAccessTokenRefused),
         body(#"{"error":{"message":"Error validating client secret.","code":1}}"#, .graphAccessTokenRefused),
         error(102, .graphSessionEnded),
         // An error in the body counts with any status.
@@ -79,26 +66,18 @@ struct GraphAnswerCase: Sendable, CustomTestStringConvertible {
     ]
 
     static let permissions: [GraphAnswerCase] = [
-        error(3, .graphCapabilityMissing),
-        error(10, status: "403 Forbidden", .graphPermissionDenied),
-        error(200, status: "403 Forbidden", .graphPermissionNotGranted),
-        error(299, .graphPermissionNotGranted),
-        body(#"{"error":{"message":"API access blocked.","code":200}}"#, .graphPolicyBlocked),
-        error(300, .graphError),
-        error(100, .graphInvalidParameter),
-        error(100, sub: 33, .graphUnknownUser),
-        error(803, status: "404 Not Found", .graphUnknownUser),
-        error(368, .graphPolicyBlocked),
-        error(506, .graphDuplicateRequest),
-        error(99_999, .graphError),
+        error(3, .graphCapabilityMissing), error(10, status: "403 Forbidden", .graphPermissionDenied),
+        error(200, status: "403 Forbidden", .graphPermissionNotGranted), error(299, .graphPermissionNotGranted),
+        body(#"{"error":{"message":"API access blocked.","code":200}}"#, .graphPolicyBlocked), error(300, .graphError),
+        error(100, .graphInvalidParameter), error(100, sub: 33, .graphUnknownUser),
+        error(803, status: "404 Not Found", .graphUnknownUser), error(368, .graphPolicyBlocked),
+        error(506, .graphDuplicateRequest), error(99_999, .graphError),
     ]
 
     static let throttling: [GraphAnswerCase] = [
         error(4, status: "403 Forbidden", .graphAppThrottled, retryAfter: 60),
-        error(17, .graphUserThrottled, retryAfter: 60),
-        error(32, .graphPageThrottled, retryAfter: 60),
-        error(341, .graphAppLimitReached, retryAfter: 60),
-        error(613, .graphRateLimited, retryAfter: 60),
+        error(17, .graphUserThrottled, retryAfter: 60), error(32, .graphPageThrottled, retryAfter: 60),
+        error(341, .graphAppLimitReached, retryAfter: 60), error(613, .graphRateLimited, retryAfter: 60),
         error(4, fields: ["Retry-After: 7"], .graphAppThrottled, retryAfter: 7),
         error(4, fields: ["Retry-After: 0"], .graphAppThrottled, retryAfter: 1),
         error(4, fields: ["Retry-After: 999999999"], .graphAppThrottled, retryAfter: 86_400),
@@ -125,19 +104,14 @@ struct GraphAnswerCase: Sendable, CustomTestStringConvertible {
     ]
 
     static let bodies: [GraphAnswerCase] = [
-        body(""),
-        body("<!DOCTYPE html><title>Log in</title>"),
+        body(""), body("<!DOCTYPE html><title>Log in</title>"),
         body("{\"data\":[{\"permission\":\"email\",\"status\":\"granted\"}"),
-        body("{\"data\":[],\"data\":[{\"permission\":\"email\",\"status\":\"granted\"}]}"),
-        body("[]"),
-        body("{}"),
-        body("{\"data\":[{}]}"),
-        body("{\"data\":[{\"permission\":1,\"status\":\"granted\"}]}"),
+        body("{\"data\":[],\"data\":[{\"permission\":\"email\",\"status\":\"granted\"}]}"), body("[]"), body("{}"),
+        body("{\"data\":[{}]}"), body("{\"data\":[{\"permission\":1,\"status\":\"granted\"}]}"),
         body("{\"data\":[{\"permission\":\"email\",\"status\":true}]}"),
         body(#"{"data":[{"permission":"email","status":"granted"},{"permission":"email","status":"declined"}]}"#),
         body("{\"data\":[],\"paging\":{\"next\":\"https://graph.facebook.com/more\"}}"),
-        body(String(repeating: "[", count: 60_000)),
-        body("{\"error\":\"invalid_token\"}", .graphError),
+        body(String(repeating: "[", count: 60_000)), body("{\"error\":\"invalid_token\"}", .graphError),
         body("{\"error\":{}}", status: "400 Bad Request", .graphError),
         body("{\"error\":{\"code\":\"190\"}}", status: "400 Bad Request", .graphError),
         body("{\"error\":{\"code\":99999999999999999999}}", status: "400 Bad Request", .graphError),

@@ -1,5 +1,4 @@
 import LLHTTP
-import LLJOSE
 import LLService
 import LLTestSupport
 import LimitedLogin
@@ -34,8 +33,7 @@ struct GraphClientTests {
         defer { issuer.stop() }
         let client = try client(issuer)
         let failure = #expect(throws: GraphFailure.self) { try client.permissions(of: user, app: app) }
-        #expect(failure?.error == answer.expected)
-        #expect(failure?.retryAfterSeconds == answer.retryAfterSeconds)
+        #expect(failure?.error == answer.expected && failure?.retryAfterSeconds == answer.retryAfterSeconds)
         #expect(issuer.requestCount == answer.attempts)
         // The error passes on no text of the answer, except the trace id for Facebook's support.
         #expect(failure.map { "\($0)".contains("secret words") } == false)
@@ -155,27 +153,22 @@ struct GraphClientTests {
             ("200 OK", "<html>log in</html>", .graphUnreadableAnswer), ("302 Found", "", .graphUnreadableAnswer),
             ("200 OK", "{\"error\":{\"code\":190,\"error_subcode\":458}}", .graphAppNotInstalled),
             ("200 OK", "for (;;);{\"error\":1357004}", .graphError),
-            ("400 Bad", "{\"error\":\"invalid_token\"}", .graphError),
-            ("500 X", "", .graphUnavailable), ("500 X", "{\"error\":{\"code\":2}}", .graphUnavailable),
-            ("200 OK", "[]", .graphUnreadableAnswer),
+            ("400 Bad", "{\"error\":\"invalid_token\"}", .graphError), ("500 X", "", .graphUnavailable),
+            ("500 X", "{\"error\":{\"code\":2}}", .graphUnavailable), ("200 OK", "[]", .graphUnreadableAnswer),
         ]
     )
     func notUninstalled(_ status: String, _ body: String, _ expected: Rejection.Code) throws {
         let issuer = try ScriptedIssuer { _, peer in try peer.answer(status: status, body) }
         defer { issuer.stop() }
         let failure = #expect(throws: GraphFailure.self) { try client(issuer).uninstall(idToken: "a", appID: "1") }
-        #expect(failure?.error == expected)
-        #expect(issuer.requestCount == 1)
+        #expect(failure?.error == expected && issuer.requestCount == 1)
     }
 
     @Test("A request is repeated after a transient fault, even a revocation", arguments: [1, 2])
     func retry(_ code: Int) throws {
         let issuer = try ScriptedIssuer { request, peer in
-            if request.number < 3 {
-                try peer.answerAndStay(status: "500 X", "{\"error\":{\"code\":\(code)}}")
-            } else {
-                try peer.answerAndStay("true")
-            }
+            if request.number == 3 { return try peer.answerAndStay("true") }
+            try peer.answerAndStay(status: "500 X", "{\"error\":{\"code\":\(code)}}")
         }
         defer { issuer.stop() }
         try client(issuer).revoke(nil, of: user, app: app)
@@ -193,12 +186,12 @@ struct GraphClientTests {
             callTimeout: .seconds(300),
             random: { bound in
                 bounds.withLock { $0.append(bound) }
-                return pause(bounds.withLock { $0.count })
+                // The first pause is the shortest possible, the second the longest.
+                return bounds.withLock { $0.count < 2 ? 0 : .max }
             }
         )
         let failure = #expect(throws: GraphFailure.self) { try client.permissions(of: user, app: app) }
-        #expect(failure?.error == .graphUnavailable)
-        #expect(bounds.withLock { $0 } == [200_000_000, 400_000_000])
+        #expect(failure?.error == .graphUnavailable && bounds.withLock { $0 } == [200_000_000, 400_000_000])
         // The second pause would have outlasted the call.
         #expect(issuer.requestCount == 2)
     }
@@ -308,8 +301,7 @@ struct GraphClientTests {
         "Facebook's trace id is passed on only if it has the form of one",
         arguments: [
             ("\"AbC-_123+/=\"", "AbC-_123+/="), ("\"a b\"", nil), ("\"\\u000a\"", nil), ("\"<b>\"", nil), ("\"\"", nil),
-            ("1", nil),
-            ("\"" + String(repeating: "a", count: 65) + "\"", nil),
+            ("1", nil), ("\"" + String(repeating: "a", count: 65) + "\"", nil),
         ]
     )
     func traceID(_ json: String, _ expected: String?) throws {
@@ -321,6 +313,3 @@ struct GraphClientTests {
         #expect(failure?.traceID == expected)
     }
 }
-
-/// The first pause is the shortest possible, the second the longest.
-private func pause(_ count: Int) -> UInt64 { count < 2 ? 0 : .max }

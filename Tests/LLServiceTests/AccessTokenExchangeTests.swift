@@ -1,18 +1,15 @@
 import LLHTTP
 import LLStores
 import LLTestSupport
-import LimitedLogin
 import Testing
 
 @testable import LLService
 
 @Suite("POST /token with an access token", .live)
 struct AccessTokenExchangeTests {
-    private static func exchange(
-        _ service: GraphService,
-        _ more: String = "",
-        token: String = GraphStory.token
-    ) throws -> TestResponse {
+    private static func exchange(_ service: GraphService, _ more: String = "", token: String = GraphStory.token) throws
+        -> TestResponse
+    {
         try service.exchange(OwnTokenTests.body(token, String(more.dropFirst()), type: OwnTokenTests.accessToken))
     }
 
@@ -55,20 +52,12 @@ struct AccessTokenExchangeTests {
         #expect(answer.text.contains(#""error":"temporarily_unavailable""#))
     }
 
-    @Test(
-        "After a callback, a token without an issue time can be exchanged, and the new token is good at once",
-        arguments: [-600, 2]
-    )
+    @Test("After a callback a token without an issue time still gives one that is good", arguments: [-600, 2])
     func afterCallback(seconds: Int64) async throws {
         let now = WallClock.unixSeconds()
         let data = GraphStory.data([("issued_at", nil), ("expires_at", "\(now + 4_200)")])
         let service = try await Self.service(GraphStory.script(data))
-        service.core.revocations.revoke(
-            app: InProcessService.appID.utf8.span,
-            user: GraphStory.user.utf8.span,
-            at: now + seconds,
-            kind: .callback
-        ) { _ in }
+        service.core.revoke(GraphStory.user, at: now + seconds, kind: .callback)
         let answer = try Self.exchange(service)
         #expect(answer.status == 200, "\(answer.text)")
         let token = try #require(answer.object["access_token"] as? String)

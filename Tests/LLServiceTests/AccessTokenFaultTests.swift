@@ -61,18 +61,21 @@ struct AccessTokenFaultTests {
         }
     }
 
-    @Test("Error 190 is about the app's own token in debug_token; in /me it refuses the token, with its subcode's code")
+    @Test("Error 190 is about the app's own token in debug_token; later it refuses the token, with its subcode's code")
     func deadTokens() async throws {
-        for (subcode, code) in [(463, "access_token_expired"), (nil, "access_token_invalid")] as [(Int?, String)] {
-            for isSecond in [false, true] {
+        for (subcode, code) in [
+            (463, "access_token_expired"), (458, "access_token_revoked"), (nil, "access_token_invalid"),
+        ] as [(Int?, String)] {
+            for call in ["/debug_token?", "/me?", "/access_token_info?"] {
                 let service = try await GraphService { request, peer in
-                    if isSecond, request.path.contains("/debug_token?") { return try peer.answer(GraphStory.data()) }
+                    guard request.path.contains(call) else { return try GraphStory.script()(request, peer) }
                     try peer.answer(status: "400 Bad Request", GraphStory.error(190, "x", subcode: subcode))
                 }
-                let response = try service.judge()
-                #expect(response.status == (isSecond ? 401 : 502), "\(response.text)")
+                let response = try service.judge(#""auth_nonce":true,"nonce":"n0NceOfThisLogin""#)
+                let isFirst = call == "/debug_token?"
+                #expect(response.status == (isFirst ? 502 : 401), "\(call) \(response.text)")
                 let challenge = "Bearer error=\"invalid_token\", code=\"\(code)\""
-                #expect(response["www-authenticate"] == (isSecond ? challenge : nil))
+                #expect(response["www-authenticate"] == (isFirst ? nil : challenge), "\(call)")
             }
         }
     }

@@ -1,6 +1,4 @@
-import LLBytes
 import LLHTTP
-import LLJOSE
 import LLTestSupport
 import LimitedLogin
 import Testing
@@ -14,14 +12,12 @@ struct AccessTokenUseTests {
     private static func idToken(_ accessToken: String = GraphStory.token) throws -> String {
         var claims = Tokens.claims()
         let digest = try SHA256.digest(of: Array(accessToken.utf8).span).bytes
-        let half = (0..<16).map { digest[$0] }
-        claims.accessTokenHash = Base64URL.encode(half)
+        claims.accessTokenHash = Base64URL.encode((0..<16).map { digest[$0] })
         return try Tokens.mint(claims)
     }
 
     private static func both(_ service: GraphService, _ idToken: String) throws -> TestResponse {
-        let body = #"{"id_token":"\#(idToken)","nonce":"n-1","access_token":"\#(GraphStory.token)"}"#
-        return try service.answer("POST", "/verify", body: body)
+        try service.verify(idToken, #""nonce":"n-1","access_token":"\#(GraphStory.token)""#)
     }
 
     @Test("With replay: reject an access token is accepted once, alone or beside its id token, in either order")
@@ -76,27 +72,18 @@ struct AccessTokenUseTests {
         for (issuedAt, code) in [("\(now - 3_500)", nil), ("\(now - 3_700)", "too_old"), (nil, "too_old")]
             as [(String?, String?)]
         {
-            let service = try await GraphService(
-                maximumTokenAge: .seconds(3_600),
-                script: GraphStory.script(GraphStory.data([("issued_at", issuedAt)]))
-            )
+            let script = GraphStory.script(GraphStory.data([("issued_at", issuedAt)]))
+            let service = try await GraphService(maximumTokenAge: .seconds(3_600), script: script)
             let response = try service.judge()
             #expect(response.code == code && service.meCount == (code == nil ? 1 : 0), "\(response.text)")
         }
     }
 
-    @Test(
-        "After a loss of the store a token with an estimated issue time is 503, because it may be older than the loss",
-        .needsRedis
-    )
+    @Test("After a loss of the store a token with an estimated issue time is 503: it may be older", .needsRedis)
     func estimatedBirth() async throws {
         let redis = try RedisServer()
         let events = Locked<[ReplayStoreEvent]>([])
-        let url = try ReplayStoreURL(parsing: "redis://127.0.0.1:\(redis.port)")
-        var configuration = RedisReplayStore.Configuration(url: url)
-        configuration.limits.connectTimeout = .seconds(60)
-        configuration.limits.answerTimeout = .seconds(60)
-        let store = try RedisReplayStore(configuration) { event in
+        let store = try RedisReplayStore.patient("redis://127.0.0.1:\(redis.port)") { event in
             events.withLock { $0.append(event) }
         }
         store.start()
@@ -112,10 +99,8 @@ struct AccessTokenUseTests {
         try redis.start()
         await wait(lives: 2)
         let story = Locked("")
-        let service = try await GraphService(replayStore: .redis(store), rejectsReplays: true) { request, peer in
-            let data = story.withLock { $0 }
-            try peer.answerAndStay(request.path.contains("/debug_token?") ? data : GraphStory.me)
-        }
+        let script = GraphStory.script(story)
+        let service = try await GraphService(replayStore: .redis(store), rejectsReplays: true, script: script)
         let now = WallClock.unixSeconds()
         // `issued_at`, `expires_at`, and the answer.
         let tokens: [(issuedAt: String?, expiry: String, code: String?)] = [

@@ -1,6 +1,5 @@
 import Foundation
 import LLHTTP
-import LLStandIn
 import LLTestSupport
 import LimitedLogin
 import Testing
@@ -10,18 +9,14 @@ import Testing
 @Suite("POST /verify: each answer is a LoginRecord of the library", .live)
 struct AnswerTypeTests {
     /// Reads an answer as a record. The record's own JSON must be read as the same record.
-    private static func read(_ object: [String: Any]) throws -> LoginRecord {
-        let record = try JSONDecoder().decode(LoginRecord.self, from: JSONSerialization.data(withJSONObject: object))
+    private static func read(_ answer: TestResponse) throws -> LoginRecord {
+        #expect(answer.status == 200, "\(answer.text)")
+        let record = try JSONDecoder().decode(LoginRecord.self, from: Data(answer.body))
         let encoded = try JSONEncoder().encode(record)
         #expect(try JSONDecoder().decode(LoginRecord.self, from: encoded) == record)
         let profile = try (JSONSerialization.jsonObject(with: encoded) as? [String: Any])?["profile"] as? NSDictionary
-        #expect(profile == object["profile"] as? NSDictionary)
+        #expect(profile == answer.object["profile"] as? NSDictionary)
         return record
-    }
-
-    private static func object(_ answer: TestResponse) throws -> [String: Any] {
-        #expect(answer.status == 200, "\(answer.text)")
-        return try #require(try JSONSerialization.jsonObject(with: Data(answer.body)) as? [String: Any])
     }
 
     @Sendable static func addEveryFact(to claims: inout MintedClaims) {
@@ -34,18 +29,11 @@ struct AnswerTypeTests {
 
     /// Changes that add claims to a token, remove them or make them odd.
     private static let tokens: [(note: String, change: @Sendable (inout MintedClaims) -> Void)] = [
-        ("as few facts as there can be", { _ in }),
-        ("every fact", addEveryFact),
+        ("as few facts as there can be", { _ in }), ("every fact", addEveryFact),
         ("a day without a year, ages up to a bound", { ($0.birthday, $0.ageRange) = ("02/29", (nil, 17)) }),
         ("a year alone, ages between bounds", { ($0.birthday, $0.ageRange) = ("1990", (18, 20)) }),
         ("no friends", { $0.friendIDs = [] }),
-        (
-            "an access token and a device",
-            {
-                $0.accessTokenHash = "77QmUPtjPfzWtF2AnpK9RQ"
-                $0.confirmationThumbprint = "0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I"
-            }
-        ),
+        ("an access token and a device", RefreshRouteTests.bind),
     ]
 
     @Test("The answer about an id token is a LoginRecord")
@@ -56,8 +44,7 @@ struct AnswerTypeTests {
             change(&claims)
             let (token, subject) = (try Tokens.mint(claims), try #require(claims.subject))
             for more in ["", #","subject":"\#(subject)""#, #","permissions":["email","gaming_profile"]"#] {
-                let answer = try Self.object(try service.verify(token, #""nonce":"n-1"\#(more)"#))
-                let record = try Self.read(answer)
+                let record = try Self.read(service.verify(token, #""nonce":"n-1"\#(more)"#))
                 #expect(record.userID == subject && record.nonce == "n-1", "\(note) \(more)")
                 #expect(record.isLimited == (claims.accessTokenHash == nil))
                 #expect(record.appID == InProcessService.appID && record.keyThumbprint == claims.confirmationThumbprint)
@@ -88,9 +75,9 @@ struct AnswerTypeTests {
         ]
         for story in stories {
             answers.withLock { $0 = story }
-            let record = try Self.read(Self.object(service.judge(#""permissions":["email","user_likes"]"#)))
+            let record = try Self.read(service.judge(#""permissions":["email","user_likes"]"#))
             #expect(record.userID == "218471" && record.nonce == nil, "\(story)")
-            let tied = try Self.read(Self.object(service.judge(#""auth_nonce":true,"nonce":"n0NceOfThisLogin""#)))
+            let tied = try Self.read(service.judge(#""auth_nonce":true,"nonce":"n0NceOfThisLogin""#))
             #expect(tied.nonce == "n0NceOfThisLogin" && tied.expiresAt == record.expiresAt)
         }
         // Graph grants a permission outside Limited Login: it is listed in the scopes alone.

@@ -1,6 +1,5 @@
 import FoundationEssentials
 import LLHTTP
-import LLStandIn
 import LLTestSupport
 import Logging
 import Testing
@@ -16,10 +15,10 @@ struct AuditTrailTests {
     private static func service() async throws -> (InProcessService, Locked<[String]>) {
         let (logger, lines) = lineLogger(.info)
         let service = try await InProcessService(
-            clients: try ClientKeys(parsing: Array("backend \(ClientKeysTests.secret)".utf8), place: "clients"),
+            clients: ClientKeysTests.backend(),
             gatewayIsEnabled: true,
             auditLogger: logger,
-            tokens: try OwnTokens.settings()
+            tokens: OwnTokens.settings()
         )
         return (service, lines)
     }
@@ -35,8 +34,7 @@ struct AuditTrailTests {
 
     private static func token() throws -> String {
         var claims = Tokens.claims()
-        claims.name = "Jane Quinn Doe"
-        claims.email = "jane.doe@example.com"
+        (claims.name, claims.email) = ("Jane Quinn Doe", "jane.doe@example.com")
         return try Tokens.mint(claims)
     }
 

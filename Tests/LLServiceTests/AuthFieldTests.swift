@@ -37,9 +37,7 @@ struct AuthFieldTests {
             ("sub", "1"), ("aud", InProcessService.appID), ("iss", "https://www.facebook.com"), ("jti", "j"),
             ("email", "a@b.c"), ("name", "Jane"), ("given-name", "J"), ("middle-name", "Q"), ("family-name", "D"),
             ("picture", "https://p.q/"),
-        ] {
-            #expect(answer["x-\(name)"] == value)
-        }
+        ] { #expect(answer["x-\(name)"] == value) }
         #expect(answer["x-cnf-jkt"] == nil)
         let (start, end) = (answer["x-iat"].flatMap { Int($0) }, answer["x-exp"].flatMap { Int($0) })
         #expect(start != nil && end == start.map { $0 + 60 })
@@ -58,8 +56,7 @@ struct AuthFieldTests {
     )
     func encoding(json: String, value: String) async throws {
         let answer = try await Self.answer(["X-Auth-Subject=sub", "X-Auth-Name=name"], #""name":"\#(json)""#)
-        #expect(answer.status == 200)
-        #expect(answer["x-auth-name"] == value && answer["x-auth-subject"] == "1")
+        #expect(answer.status == 200 && answer["x-auth-name"] == value && answer["x-auth-subject"] == "1")
         #expect(answer.fields.count { $0.name.hasPrefix("x-auth-") } == 2)
     }
 
@@ -101,25 +98,19 @@ struct AuthFieldTests {
         #expect(refused["x-auth-audience"] == nil)
     }
 
-    @Test(
-        "An invalid mapping is refused",
-        arguments: [
+    @Test("An invalid mapping is refused")
+    func refused() {
+        for text in [
             "", "X-Auth-Name", "=name", "X-Auth-Name=", "X-Auth-Name=Name", "X-Auth-Name=phone", "X-Auth-Name= name",
             "X_Auth_Name=name", "X-Auth_Name=name", "X.Auth.Name=name", "X-Auth-Ñame=name", "X Auth=name", "-X=name",
             "X-Auth:=name", "Host=name", "host=sub", "Connection=sub", "Keep-Alive=sub", "TE=sub", "Trailer=sub",
             "Transfer-Encoding=sub", "Upgrade=sub", "Proxy-Authorization=sub", "Proxy-Connection=sub",
-            "Content-Length=sub",
-            "Content-Type=name", "Authorization=jti", "Cookie=sub", "Set-Cookie=sub", "DPoP=jti",
-            "X-Forwarded-Host=name",
-            "X-Forwarded-For=sub", "X-Request-Id=jti", "Date=iat", "Cache-Control=name", "WWW-Authenticate=sub",
-            "From=email",
-            "User-Agent=name", "Forwarded=sub", "Location=picture", "Accept-Language=name", "If-Match=jti",
-            "Sec-WebSocket-Key=sub", "X-Auth-Name=cnf", "X-Auth-Name=nonce", "X=cnf.jkt=x",
-            String(repeating: "X", count: 65) + "=sub",
-        ]
-    )
-    func refused(text: String) {
-        #expect(throws: SettingFault.self) { try AuthField(text) }
+            "Content-Length=sub", "Content-Type=name", "Authorization=jti", "Cookie=sub", "Set-Cookie=sub", "DPoP=jti",
+            "X-Forwarded-Host=name", "X-Forwarded-For=sub", "X-Request-Id=jti", "Date=iat", "Cache-Control=name",
+            "WWW-Authenticate=sub", "From=email", "User-Agent=name", "Forwarded=sub", "Location=picture",
+            "Accept-Language=name", "If-Match=jti", "Sec-WebSocket-Key=sub", "X-Auth-Name=cnf", "X-Auth-Name=nonce",
+            "X=cnf.jkt=x", String(repeating: "X", count: 65) + "=sub",
+        ] { #expect(throws: SettingFault.self, "\(text)") { try AuthField(text) } }
     }
 
     @Test("Field names of common gateways are accepted, and the default list stays the same")

@@ -1,7 +1,6 @@
 import LLHTTP
 import LLStores
 import LLTestSupport
-import LimitedLogin
 import Testing
 
 @testable import LLService
@@ -83,11 +82,7 @@ struct AuthNonceRouteTests {
         let nonce = try service.issueNonce(#"{"app_id":"\#(InProcessService.appID)"}"#)
         #expect(nonce.utf8.allSatisfy { 0x30...0x39 ~= $0 || 0x61...0x66 ~= $0 })
         #expect(try code(nonce, #","subject":"9""#) == "subject_mismatch")
-        service.core.revocations.revoke(
-            app: InProcessService.appID.utf8.span,
-            user: GraphStory.user.utf8.span,
-            at: WallClock.unixSeconds()
-        ) { _ in }
+        service.core.revoke(GraphStory.user, at: WallClock.unixSeconds())
         #expect(try code(nonce) == "login_revoked")
 
         let next = try await start()
@@ -96,35 +91,18 @@ struct AuthNonceRouteTests {
         // A nonce can be used once, by an id token or an access token.
         let shared = try next.issueNonce(#"{"app_id":"\#(InProcessService.appID)"}"#)
         let token = try Tokens.mint(Tokens.claims(nonce: shared))
-        let body = #"{"id_token":"\#(token)","issued_nonce":true}"#
-        #expect(try next.answer("POST", "/verify", body: body).status == 200)
+        #expect(try next.verify(token, #""issued_nonce":true"#).status == 200)
         story.nonce.withLock { $0 = shared }
         #expect(try next.judge(Self.issued).code == "nonce_used")
     }
 
     @Test("A refusal before the third call requests no nonce, and an id token takes no auth_nonce")
     func notAsked() async throws {
-        let story = LoginStory()
-        story.nonce.withLock { $0 = "n0NceOfThisLogin" }
-        let service = try await GraphService { request, peer in
-            try GraphStory.script(me: #"{"id":"9"}"#)(request, peer)
-        }
+        let service = try await GraphService(script: GraphStory.script(me: #"{"id":"9"}"#))
         #expect(try service.judge(Self.given).code == "access_token_invalid" && service.infoCount == 0)
-        let token = try Tokens.mint(Tokens.claims())
-        let body = #"{"id_token":"\#(token)","nonce":"n-1","auth_nonce":true}"#
-        let response = try service.answer("POST", "/verify", body: body)
+        let response = try service.verify(Tokens.mint(Tokens.claims()), #""nonce":"n-1","auth_nonce":true"#)
         #expect(response.status == 400 && response.detail.contains("auth_nonce is for an access token alone"))
         let bare = try service.judge(#""nonce":"n0NceOfThisLogin""#)
         #expect(bare.status == 400 && bare.detail.contains("auth_type=reauthenticate"))
-    }
-
-    @Test("A token that dies before the third call (error 190) is refused with the code of the subcode")
-    func refused() async throws {
-        let service = try await GraphService { request, peer in
-            guard request.path.contains("/access_token_info?") else { return try GraphStory.script()(request, peer) }
-            try peer.answer(status: "400 Bad Request", GraphStory.error(190, "x", subcode: 458))
-        }
-        let response = try service.judge(Self.given)
-        #expect(response.status == 401 && response.code == "access_token_revoked", "\(response.text)")
     }
 }

@@ -6,9 +6,7 @@ import Testing
 
 @Suite("The backend's answer to a callback", .live)
 struct CallbackAnswerTests {
-    enum Use: Sendable {
-        case used, absent, unusable
-    }
+    enum Use: Sendable { case used, absent, unusable }
 
     private static func answer(url: String = "https://b.example/", code: String = "\"abc123\"") -> String {
         #"{"url":"\#(url)","confirmation_code":\#(code)}"#
@@ -39,9 +37,7 @@ struct CallbackAnswerTests {
         do {
             let status = try DeletionStatus(answer: Array(answer.utf8))
             #expect(use == (status == nil ? .absent : .used))
-        } catch {
-            #expect(use == .unusable)
-        }
+        } catch { #expect(use == .unusable) }
     }
 
     @Test("A good answer is passed on; the log reports an unusable one, without the person's id")
@@ -52,10 +48,8 @@ struct CallbackAnswerTests {
             }
             #expect(try service.call("deauthorize", CallbackService.good()).text == "{}")
             let body = try CallbackRouteTests.object(try service.call("data-deletion", CallbackService.good()).body)
-            #expect(
-                (body["url"] as? String == url) == isUsed
-                    && (body["confirmation_code"] as? String == "abc123") == isUsed
-            )
+            #expect((body["url"] as? String == url) == isUsed)
+            #expect((body["confirmation_code"] as? String == "abc123") == isUsed)
             #expect((body["url"] as? String)?.hasPrefix(CallbackService.statusURL + "?code=") == !isUsed)
             let lines = service.log.withLock { $0 }
             #expect(lines.count { $0.hasPrefix("answer to a callback not used") } == (isUsed ? 0 : 1))

@@ -1,5 +1,4 @@
 import Foundation
-import LLBytes
 import LLHTTP
 import LLTestSupport
 import Testing
@@ -48,8 +47,7 @@ struct CallbackFaultTests {
             if request.number == 1 { return peer.reset() }
             try peer.answer()
         },
-        Fault("400", 503, 1, "refused", status("400 Bad Request")),
-        Fault("down", manner: nil, 503, 0, "unreachable"),
+        Fault("400", 503, 1, "refused", status("400 Bad Request")), Fault("down", manner: nil, 503, 0, "unreachable"),
         Fault("never a word", manner: { _ in .silent }, 503, 0, "timed_out", attemptTime: .seconds(1)),
         Fault("a cut in the answer's head", 503, 3, "unreachable") { _, peer in
             try peer.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n")
@@ -83,13 +81,10 @@ struct CallbackFaultTests {
             let answer = try service.call(name, CallbackService.good())
             #expect(answer.status == fault.status, "\(name)")
             if fault.status == 503 {
-                #expect(answer.text.contains(#""code":"callback_not_delivered""#))
-                #expect(answer["retry-after"] == "60")
+                #expect(answer.code == "callback_not_delivered" && answer["retry-after"] == "60")
             }
             // The backend may read an attempt after the service gave it up.
-            await eventually("each attempt is read") {
-                service.graph.requestCount >= fault.attempts
-            }
+            await eventually("each attempt is read") { service.graph.requestCount >= fault.attempts }
             #expect(service.graph.requestCount == fault.attempts, "\(name)")
             // Every attempt has the same identifier and body.
             #expect(Set(service.graph.requests.map { $0.value(of: "webhook-id") }).count == min(1, fault.attempts))
@@ -114,8 +109,7 @@ struct CallbackFaultTests {
         // The answer to a deauthorize callback is shown to no person.
         #expect(try service.call("deauthorize", CallbackService.good()).text == "{}")
         let told = service.log.withLock { $0 }.filter { $0.hasPrefix("answer to a callback not used") }
-        #expect(told.count == 1)
-        #expect(told.allSatisfy { $0.contains("222") && !$0.contains("218471") })
+        #expect(told.count == 1 && told.allSatisfy { $0.contains("222") && !$0.contains("218471") })
     }
 
     private static func request(user: Int) throws -> String {

@@ -1,10 +1,6 @@
 import Foundation
-import LLBytes
 import LLHTTP
-import LLJOSE
-import LLStandIn
 import LLTestSupport
-import LimitedLogin
 import Testing
 
 @testable import LLService
@@ -67,8 +63,7 @@ struct CallbackRouteTests {
         _ = try service.call("deauthorize", first)
         let identifiers = service.graph.requests.compactMap { $0.value(of: "webhook-id") }
         #expect(Set(codes).count == 2 && codes[0] == codes[1] && codes[1] == codes[2])
-        #expect(identifiers.count == 3 && Set(identifiers).count == 3)
-        #expect(!identifiers[0].contains(codes[0].prefix(8)))
+        #expect(identifiers.count == 3 && Set(identifiers).count == 3 && !identifiers[0].contains(codes[0].prefix(8)))
         #expect(service.metric("limited_login_callbacks_total{callback=\"data_deletion\",result=\"accepted\"}") == 4)
     }
 
@@ -194,8 +189,6 @@ struct CallbackRouteTests {
         let answer = try noBackend.call("deauthorize", CallbackService.good())
         #expect(answer.status == 200 && answer.text == "{}")
         #expect(try noBackend.call("deauthorize", CallbackService.good() + "A").status == 403)
-        for service in [nothing, noSecrets, noBackend] {
-            #expect(service.graph.connectionCount == 0)
-        }
+        for service in [nothing, noSecrets, noBackend] { #expect(service.graph.connectionCount == 0) }
     }
 }

@@ -10,6 +10,9 @@ struct ClientKeysTests {
     static let secret = "2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b"
     static let other = "d9298a10d1b0735837dc4bd85dac641b0f3cef27a47e5d53a54f2f3f5b2fcffa"
 
+    /// The caller `backend` with the key `secret`.
+    static func backend() throws -> ClientKeys { try keys("backend \(secret)") }
+
     private static func keys(_ text: String) throws -> ClientKeys {
         try ClientKeys(parsing: Array(text.utf8), place: "clients")
     }
@@ -17,15 +20,13 @@ struct ClientKeysTests {
     @Test("A file of names and hashes is read, with comments, blank lines and two keys for one name")
     func reading() throws {
         let keys = try Self.keys("# callers\n\nbackend \(Self.secret)\r\nworker\t\(Self.other.uppercased())\n")
-        #expect(keys.names == ["backend", "worker"])
-        #expect(keys.client(presenting: "secret".utf8.span) == 0)
+        #expect(keys.names == ["backend", "worker"] && keys.client(presenting: "secret".utf8.span) == 0)
         #expect(keys.client(presenting: "other".utf8.span) == 1)
         #expect(keys.client(presenting: "Secret".utf8.span) == nil)
         #expect(keys.client(presenting: "".utf8.span) == nil)
         #expect(keys.client(presenting: String(repeating: "a", count: 513).utf8.span) == nil)
         let rotating = try Self.keys("backend \(Self.secret)\nbackend \(Self.other)")
-        #expect(rotating.names == ["backend"])
-        #expect(rotating.client(presenting: "other".utf8.span) == 0)
+        #expect(rotating.names == ["backend"] && rotating.client(presenting: "other".utf8.span) == 0)
     }
 
     @Test(
@@ -46,16 +47,14 @@ struct ClientKeysTests {
     func making() throws {
         let made = try #require(ClientKeys.make(name: "backend"))
         let again = try #require(ClientKeys.make(name: "backend"))
-        #expect(made.key != again.key)
-        #expect(!made.line.contains(made.key))
+        #expect(made.key != again.key && !made.line.contains(made.key))
         #expect(try Self.keys(made.line).client(presenting: made.key.utf8.span) == 0)
-        #expect(ClientKeys.make(name: "a b") == nil)
-        #expect(ClientKeys.make(name: "") == nil)
+        #expect(ClientKeys.make(name: "a b") == nil && ClientKeys.make(name: "") == nil)
     }
 
     @Test("A caller with its key is served and counted; the key may be in either header")
     func authorized() async throws {
-        let service = try await InProcessService(clients: try Self.keys("backend \(Self.secret)"))
+        let service = try await InProcessService(clients: Self.backend())
         let body = "{\"id_token\":\"\(try Tokens.mint(Tokens.claims()))\",\"nonce\":\"n-1\"}"
         for field in ["Authorization: Bearer secret", "authorization: bearer  secret", "X-Api-Key: secret"] {
             let answer = try service.answer(fields: ["Content-Type: application/json", field], body: body)
@@ -73,7 +72,7 @@ struct ClientKeysTests {
         ]
     )
     func unauthorized(fields: [String]) async throws {
-        let service = try await InProcessService(clients: try Self.keys("backend \(Self.secret)"))
+        let service = try await InProcessService(clients: Self.backend())
         let answer = try service.answer(fields: ["Content-Type: text/plain"] + fields, body: "no JSON")
         #expect(answer.status == 401 && answer.code == "unauthorized_client")
         // URLSession on Linux never ends if it gets a Basic challenge.
@@ -85,13 +84,12 @@ struct ClientKeysTests {
 
     @Test("A reload changes the callers for the next request")
     func reload() async throws {
-        let service = try await InProcessService(clients: try Self.keys("backend \(Self.secret)"))
+        let service = try await InProcessService(clients: Self.backend())
         let field = ["Content-Type: application/json", "X-Api-Key: secret"]
         #expect(try service.answer(fields: field, body: "{}").code == "invalid_request")
         let old = service.core.settings.value
-        service.core.settings.publish(
-            RuntimeSettings(verifier: old.verifier, clients: try Self.keys("backend \(Self.other)"))
-        )
+        let new = RuntimeSettings(verifier: old.verifier, clients: try Self.keys("backend \(Self.other)"))
+        service.core.settings.publish(new)
         #expect(try service.answer(fields: field, body: "{}").code == "unauthorized_client")
         service.core.settings.publish(RuntimeSettings(verifier: old.verifier, clients: nil))
         #expect(try service.answer(fields: ["Content-Type: application/json"], body: "{}").code == "invalid_request")
@@ -99,7 +97,7 @@ struct ClientKeysTests {
 
     @Test("A request that a reload refuses while it waits for a key gives up its place")
     func reloadDuringAWait() async throws {
-        let service = try await InProcessService(clients: try Self.keys("backend \(Self.secret)"))
+        let service = try await InProcessService(clients: Self.backend())
         let (old, fields) = (service.core.settings.value, ["Content-Type: application/x-www-form-urlencoded"])
         let new = RuntimeSettings(verifier: old.verifier, clients: try Self.keys("backend \(Self.other)"))
         // More than the requests that may wait for unknown keys.
@@ -123,26 +121,15 @@ struct BasicCredentialsTests {
         return [decoded.name, decoded.key].map { String(decoding: $0, as: UTF8.self) }
     }
 
-    @Test(
-        "The first colon separates the name from the key",
-        arguments: [
+    @Test("The first colon separates the name from the key; text without one, or not strict base64, is refused")
+    func decoded() {
+        for (text, credentials) in [
             ("YTpi", ["a", "b"]), ("YTo=", ["a", ""]), ("OmI=", ["", "b"]), ("Og==", ["", ""]),
             ("YTpiOmM=", ["a", "b:c"]), ("YTo+Pz4/", ["a", ">?>?"]),
-        ]
-    )
-    func accepted(text: String, credentials: [String]) {
-        #expect(decode(text) == credentials)
-    }
-
-    @Test(
-        "Text that is not strict base64, or has no colon, is refused",
-        arguments: [
+        ] { #expect(decode(text) == credentials, "\(text)") }
+        for text in [
             "", "=", "====", "Og", "Og=", "Og===", "Oh==", "YTp", "YTp=", "YTo=YTo=", "Y=o=", "YQ==", "YTo-Pz4_",
-            "YT i",
-            "YTpi\n", "YTo*", String(repeating: "YTpi", count: 513),
-        ]
-    )
-    func refused(text: String) {
-        #expect(decode(text) == nil)
+            "YT i", "YTpi\n", "YTo*", String(repeating: "YTpi", count: 513),
+        ] { #expect(decode(text) == nil, "\(text)") }
     }
 }

@@ -23,9 +23,7 @@ struct ConfigurationWarningTests {
             ["replay_store": "rediss://cache.example", "replay_store_password_file": "/none"],
         ] as [[String: String]]
     )
-    func untold(flags: [String: String]) throws {
-        #expect(try Self.configuration(flags).warnings == [])
-    }
+    func untold(flags: [String: String]) throws { #expect(try Self.configuration(flags).warnings == []) }
 
     @Test(
         "A password that would cross the network unencrypted causes a warning, and is never told",
@@ -37,8 +35,7 @@ struct ConfigurationWarningTests {
         ]
     )
     func clearPassword(url: String, isTold: Bool) throws {
-        let environment = ["LIMITED_LOGIN_APP_IDS": "1", "LIMITED_LOGIN_REPLAY_STORE": url]
-        let configuration = try load(environment: environment)
+        let configuration = try load(environment: ["LIMITED_LOGIN_APP_IDS": "1", "LIMITED_LOGIN_REPLAY_STORE": url])
         #expect(configuration.warnings.count == (isTold ? 1 : 0) && !"\(configuration.warnings)".contains("hunter2"))
         let row = Settings.all.replayStore.row
         let shown = configuration.settings[row.name].map { row.shown($0.value) }
@@ -69,10 +66,8 @@ struct ConfigurationWarningTests {
 
     /// An old value, a new value, and the kinds of reload that allow the change.
     static let changes: [(ConfigurationValue?, ConfigurationValue?, Set<SettingReload>)] = [
-        (nil, nil, Set(SettingReload.allCases)),
-        (.text("a"), .text("a"), Set(SettingReload.allCases)),
-        (.text("a"), .text("b"), [.takesEffect, .rereads, .guards]),
-        (nil, .text("a"), [.takesEffect, .guards]),
+        (nil, nil, Set(SettingReload.allCases)), (.text("a"), .text("a"), Set(SettingReload.allCases)),
+        (.text("a"), .text("b"), [.takesEffect, .rereads, .guards]), (nil, .text("a"), [.takesEffect, .guards]),
         (.text("a"), nil, [.takesEffect]),
     ]
 
@@ -80,8 +75,7 @@ struct ConfigurationWarningTests {
     func reload(old: ConfigurationValue?, new: ConfigurationValue?, allowed: Set<SettingReload>) {
         for reload in SettingReload.allCases {
             let refusal = reload.refusal("listen", from: old, to: new)
-            #expect((refusal == nil) == allowed.contains(reload), "\(reload)")
-            #expect(refusal?.contains("listen") != false)
+            #expect((refusal == nil) == allowed.contains(reload) && refusal?.contains("listen") != false, "\(reload)")
         }
     }
 
@@ -106,12 +100,8 @@ struct ConfigurationWarningTests {
         let strict = try Self.configuration(["tracking": "limited", "replay": "reject", "dpop": "required_if_bound"])
         let lax = try Self.configuration(["binding": "optional", "dpop": "ignored"])
         let told = lax.weakenings(since: strict).map { "\($0.name): \($0.old), \($0.new)" }
-        #expect(
-            told == [
-                "binding: required, optional", "tracking: limited, any", "dpop: required_if_bound, ignored",
-                "replay: reject, accept",
-            ]
-        )
+        let weaker = ["binding: required, optional", "tracking: limited, any", "dpop: required_if_bound, ignored"]
+        #expect(told == weaker + ["replay: reject, accept"])
         #expect(strict.weakenings(since: lax).isEmpty && lax.weakenings(since: lax).isEmpty)
         let ignoring = try Self.configuration(["dpop": "ignored"])
         #expect(try ignoring.weakenings(since: Self.configuration([:])).map(\.old) == ["if_sent"])

@@ -16,11 +16,9 @@ struct DPoPRouteTests {
         "X-Forwarded-Uri: /login/me?x=1",
     ]
 
-    private static func service(
-        _ dpop: DPoPDemand = .ifSent,
-        origin: GatewayOrigin? = nil,
-        store: ReplayStore? = nil
-    ) async throws -> InProcessService {
+    private static func service(_ dpop: DPoPDemand = .ifSent, origin: GatewayOrigin? = nil, store: ReplayStore? = nil)
+        async throws -> InProcessService
+    {
         try await InProcessService(gateway: GatewaySettings(dpop: dpop, origin: origin), replayStore: store)
     }
 
@@ -107,9 +105,8 @@ struct DPoPRouteTests {
         let escaped = String(thumbprint.dropLast()) + "\\u00" + String(thumbprint.utf8.last ?? 0, radix: 16)
         for (confirmation, status) in [
             (nil, 401), ("null", 401), ("{}", 401), (#"{"jkt":5}"#, 401), (#"{"jkt":""}"#, 401),
-            (#"{"x5t#S256":"\#(thumbprint)"}"#, 401),
-            (#""\#(thumbprint)""#, 401),
-            (#"{"jkt":"\#(thumbprint)"}"#, 200), (#"{"jkt":"\#(escaped)"}"#, 200),
+            (#"{"x5t#S256":"\#(thumbprint)"}"#, 401), (#""\#(thumbprint)""#, 401), (#"{"jkt":"\#(thumbprint)"}"#, 200),
+            (#"{"jkt":"\#(escaped)"}"#, 200),
         ] as [(String?, Int)] {
             let token = try Self.token(confirmation: confirmation)
             let proof = try Self.proof(token, "\(confirmation ?? "-")".filter(\.isLetter)).make()
@@ -128,10 +125,7 @@ struct DPoPRouteTests {
         return try StandInKeys.current.mint(members: members)
     }
 
-    @Test(
-        "A bound token as Bearer passes unless a proof is there or required; one with an unreadable cnf never passes",
-        arguments: DPoPDemand.allCases
-    )
+    @Test("A bound Bearer passes if no proof is there or required; an odd cnf never", arguments: DPoPDemand.allCases)
     func bearer(dpop: DPoPDemand) async throws {
         let service = try await Self.service(dpop)
         let bound = try Self.token()
@@ -235,11 +229,9 @@ struct DPoPRouteTests {
         let service = try await Self.service(origin: GatewayOrigin("https://api.example.com"))
         let token = try Self.token()
         let told = [Self.forwarded[0], Self.forwarded[3]]
-        for (name, more, status) in [
-            ("a", [], 200), ("b", ["X-Forwarded-Proto: http", "X-Forwarded-Host: evil.example"], 200),
-        ] {
+        for (name, more) in [("a", []), ("b", ["X-Forwarded-Proto: http", "X-Forwarded-Host: evil.example"])] {
             let proof = try Self.proof(token, name).make()
-            #expect(try service.answer("GET", "/auth", fields: Self.fields(token, proof, told + more)).status == status)
+            #expect(try service.answer("GET", "/auth", fields: Self.fields(token, proof, told + more)).status == 200)
         }
         var proof = try Self.proof(token)
         proof.set("htu", #""https://evil.example/login/me""#)

@@ -2,7 +2,6 @@ import LLHTTP
 import LLStores
 import LLTestSupport
 import LimitedLogin
-import LimitedLoginKeys
 import Logging
 import Testing
 
@@ -98,6 +97,11 @@ final class GraphService: Sendable {
         body: String = ""
     ) throws -> TestResponse {
         try #require(try connect().exchange(Self.request(method, target, fields: fields, body: body)))
+    }
+
+    /// Sends an id token to /verify.
+    func verify(_ token: String, _ members: String = #""nonce":"n-1""#) throws -> TestResponse {
+        try answer("POST", "/verify", body: #"{"id_token":"\#(token)",\#(members)}"#)
     }
 
     static func request(

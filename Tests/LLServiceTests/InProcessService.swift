@@ -53,7 +53,6 @@ final class InProcessService {
         gatewayIsEnabled: Bool = false,
         gateway: GatewaySettings? = nil,
         nonces: NonceIssuer? = nil,
-        nonceLifetimeSeconds: Int = 600,
         rejectsReplays: Bool = false,
         replayStore: ReplayStore? = nil,
         logger: Logger? = nil,
@@ -70,15 +69,12 @@ final class InProcessService {
         cache = try JWKSetCache(sources: [source], limits: limits)
         if minters != nil { _ = await cache.refresh() }
         let registry = registry
+        let policy = try policy ?? VerificationPolicy(appIDs: [Self.appID, "42"])
         core = ServiceCore(
             settings: RuntimeSettings(
-                verifier: TokenVerifier(
-                    policy: try policy ?? VerificationPolicy(appIDs: [Self.appID, "42"]),
-                    nonces: nonces
-                ),
+                verifier: TokenVerifier(policy: policy, nonces: nonces),
                 clients: clients,
                 gateway: gateway ?? (gatewayIsEnabled ? GatewaySettings() : nil),
-                nonceLifetimeSeconds: nonceLifetimeSeconds,
                 rejectsReplays: rejectsReplays,
                 tokens: tokens
             ),
@@ -189,6 +185,25 @@ final class InProcessService {
             return (name: parts[0].lowercased(), value: String(parts[1].dropFirst()))
         }
         return TestResponse(status: Int(response.status), fields: fields, body: response.body, head: "")
+    }
+}
+
+extension ServiceCore {
+    /// Ends the logins of a person of the tests' app.
+    func revoke(_ user: String, at moment: Int64, kind: RevocationKind = .order) {
+        revocations.revoke(app: InProcessService.appID.utf8.span, user: user.utf8.span, at: moment, kind: kind) { _ in }
+    }
+}
+
+extension RedisReplayStore {
+    /// A store with time enough for a slow machine.
+    static func patient(
+        _ url: String,
+        observe: @escaping @Sendable (ReplayStoreEvent) -> Void = { _ in }
+    ) throws -> RedisReplayStore {
+        var configuration = Configuration(url: try ReplayStoreURL(parsing: url))
+        (configuration.limits.connectTimeout, configuration.limits.answerTimeout) = (.seconds(60), .seconds(60))
+        return try RedisReplayStore(configuration, observe: observe)
     }
 }
 

@@ -1,4 +1,3 @@
-import LLBytes
 import LLHTTP
 import LLStandIn
 import LLTestSupport
@@ -69,8 +68,7 @@ struct KeyOutageTests {
         for number in 0..<64 { #expect(try isParked("long-\(number)", padding: 8_192)) }
         // A long one that ends gives its place to another.
         service.abandonLast()
-        #expect(try isParked("long-63", padding: 8_192))
-        #expect(try !isParked("long", padding: 8_192))
+        #expect(try isParked("long-63", padding: 8_192) && !isParked("long", padding: 8_192))
         for number in 64..<512 { #expect(try isParked("short-\(number)")) }
         let answer = try outcome("one more").response()
         #expect(answer.status == 429 && answer.code == "key_checks_exhausted")
@@ -89,10 +87,7 @@ struct KeyOutageTests {
     func expiredVisitBeforeTheStore() async throws {
         // The server never answers, so every question waits.
         let silent = try Socket.listener(on: .loopback(port: 0), backlog: 8, sharesPort: false)
-        let url = try ReplayStoreURL(parsing: "redis://\(silent.localAddress())")
-        var configuration = RedisReplayStore.Configuration(url: url)
-        configuration.limits.connectTimeout = .seconds(60)
-        let store = try RedisReplayStore(configuration)
+        let store = try RedisReplayStore.patient("redis://\(silent.localAddress())")
         store.start()
         defer {
             store.stop()

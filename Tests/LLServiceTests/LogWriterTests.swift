@@ -58,10 +58,7 @@ struct LogWriterTests {
         lines.filter { $0.hasPrefix("dropped ") }.compactMap { Int($0.dropFirst(8)) }.reduce(0, +)
     }
 
-    @Test(
-        "An unread pipe blocks no writer, and the written lines and the dropped ones add up",
-        arguments: [true, false]
-    )
+    @Test("An unread pipe blocks no writer, and the written and the dropped lines add up", arguments: [true, false])
     func unread(isBlocking: Bool) throws {
         let pipe = try Pipe(isBlocking: isBlocking)
         let writer = Self.start(pipe.writing)

@@ -62,9 +62,7 @@ final class LoopbackServer: Sendable {
         return cache
     }
 
-    func connect() throws -> BlockingClient {
-        try BlockingClient(server.localAddress ?? .loopback(port: 0))
-    }
+    func connect() throws -> BlockingClient { try BlockingClient(server.localAddress ?? .loopback(port: 0)) }
 
     func stop(grace: Duration = .seconds(5)) async {
         cache.stop()
@@ -78,10 +76,9 @@ final class LoopbackServer: Sendable {
 }
 
 /// A logger with the service's own handler, and its lines; lines of text without time and level.
-func lineLogger(
-    _ level: Logger.Level,
-    _ format: LineLogHandler.Format = .json
-) -> (logger: Logger, lines: Locked<[String]>) {
+func lineLogger(_ level: Logger.Level, _ format: LineLogHandler.Format = .json)
+    -> (logger: Logger, lines: Locked<[String]>)
+{
     let lines = Locked<[String]>([])
     let logger = Logger(label: "test") { label in
         LineLogHandler(label: label, level: LogLevelSwitch(level), format: format) { line in

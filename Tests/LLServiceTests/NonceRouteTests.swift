@@ -1,5 +1,4 @@
 import LLHTTP
-import LLStandIn
 import LLStores
 import LLTestSupport
 import LimitedLogin
@@ -42,10 +41,9 @@ struct NonceRouteTests {
         try Tokens.mint(Tokens.claims(audience: audience, nonce: nonce))
     }
 
-    private static func service(
-        rejectsReplays: Bool = false,
-        store: ReplayStore? = nil
-    ) async throws -> InProcessService {
+    private static func service(rejectsReplays: Bool = false, store: ReplayStore? = nil) async throws
+        -> InProcessService
+    {
         let issuer = try DecodedNonce.issuer()
         return try await InProcessService(nonces: issuer, rejectsReplays: rejectsReplays, replayStore: store)
     }
@@ -65,8 +63,7 @@ struct NonceRouteTests {
         let before = WallClock.unixSeconds()
         let nonce = try Self.nonce(service)
         #expect((before...WallClock.unixNanoseconds() / 1_000_000_000).contains(nonce.issuedAt))
-        #expect(nonce.appID == InProcessService.appID)
-        #expect(nonce.expiresAt - nonce.issuedAt == 600)
+        #expect(nonce.appID == InProcessService.appID && nonce.expiresAt - nonce.issuedAt == 600)
         // A request can shorten the lifetime.
         let short = try Self.nonce(service, #"{"app_id":"42","expires_in":1}"#)
         #expect(short.appID == "42" && short.expiresAt - short.issuedAt == 1)
@@ -121,8 +118,7 @@ struct NonceRouteTests {
         let nonces = try (0..<2).map { _ in try Self.nonce(service).nonce }
         #expect(try service.verify(Self.token(nonces[0]), Self.issued).status == 200)
         let refused = try service.verify(Self.token(nonces[1]), Self.issued)
-        #expect(refused.status == 503 && refused.code == "replay_store_unavailable")
-        #expect(refused["retry-after"] == "1")
+        #expect(refused.status == 503 && refused.code == "replay_store_unavailable" && refused["retry-after"] == "1")
         // A token with another binding needs no memory.
         #expect(try service.verify(Self.token("n-1")).status == 200)
         #expect(try service.answer("GET", "/readyz", fields: []).status == 200)
@@ -134,9 +130,7 @@ struct NonceRouteTests {
     func replay() async throws {
         let service = try await Self.service(rejectsReplays: true)
         let token = try Self.token("n-1")
-        let introspection = "token=\(token)"
-        let fields = ["Content-Type: application/x-www-form-urlencoded"]
-        #expect(try service.answer("POST", "/introspect", fields: fields, body: introspection).status == 401)
+        #expect(try service.introspect("token=\(token)").status == 401)
         #expect(try service.verify(token).status == 200)
         let again = try service.verify(token)
         #expect(again.status == 401 && again.code == "token_replayed")
@@ -149,8 +143,7 @@ struct NonceRouteTests {
         #expect(try service.verify(bound, Self.issued).code == "nonce_used")
         #expect(try service.verify(bound, "\"nonce\":\"\(nonce)\"").code == "nonce_used")
         let permissive = try await Self.service()
-        #expect(try permissive.verify(token).status == 200)
-        #expect(try permissive.verify(token).status == 200)
+        for _ in 0..<2 { #expect(try permissive.verify(token).status == 200) }
     }
 
     @Test("A token from before the start is accepted once, so a start logs no user out")
@@ -165,16 +158,13 @@ struct NonceRouteTests {
     @Test("A malformed request for a nonce is refused")
     func badRequests() async throws {
         let service = try await Self.service()
+        let many = String(repeating: #","email""#, count: 64)
         for (body, code) in [
             ("", "invalid_request"), ("[]", "invalid_request"), (#"{"app_id":"7"}"#, "unknown_app"),
             (#"{"app_id":""}"#, "unknown_app"), (#"{"app_id":7}"#, "invalid_request"),
             (#"{"app_id":"42","app_id":"42"}"#, "invalid_request"),
-            (#"{"app_id":"42","permissions":["email","user_likes"]}"#, "invalid_permission"),
             (#"{"app_id":"42","permissions":[1]}"#, "invalid_request"),
-            (
-                #"{"app_id":"42","permissions":["email"\#(String(repeating: #","email""#, count: 64))]}"#,
-                "invalid_request"
-            ),
+            (#"{"app_id":"42","permissions":["email"\#(many)]}"#, "invalid_request"),
             (#"{"app_id":"42","expires_in":0}"#, "invalid_request"),
             (#"{"app_id":"42","expires_in":601}"#, "invalid_request"),
             (#"{"app_id":"42","expires_in":1.5}"#, "invalid_request"),
@@ -187,10 +177,8 @@ struct NonceRouteTests {
 
     @Test("With one configured app the body may be empty, and an empty body needs no media type")
     func oneApp() async throws {
-        let service = try await InProcessService(
-            policy: try VerificationPolicy(appIDs: ["42"]),
-            nonces: try DecodedNonce.issuer()
-        )
+        let policy = try VerificationPolicy(appIDs: ["42"])
+        let service = try await InProcessService(policy: policy, nonces: DecodedNonce.issuer())
         let answer = try service.answer("POST", "/nonces", fields: [], body: "")
         #expect(try DecodedNonce(answer).appID == "42")
         #expect(try Self.nonce(service, "{}").appID == "42")
@@ -213,10 +201,8 @@ struct NonceRouteTests {
     @Test("Only an authorised caller gets nonces")
     func authorised() async throws {
         let (key, line) = try #require(ClientKeys.make(name: "backend"))
-        let service = try await InProcessService(
-            clients: try ClientKeys(parsing: Array(line.utf8), place: "test"),
-            nonces: try DecodedNonce.issuer()
-        )
+        let clients = try ClientKeys(parsing: Array(line.utf8), place: "test")
+        let service = try await InProcessService(clients: clients, nonces: DecodedNonce.issuer())
         let type = "Content-Type: application/json"
         let body = #"{"app_id":"42"}"#
         #expect(try service.answer("POST", "/nonces", fields: [type], body: body).status == 401)

@@ -1,6 +1,5 @@
 import Foundation
 import LLHTTP
-import LLStandIn
 import LLTestSupport
 import LimitedLogin
 import Testing
@@ -98,10 +97,8 @@ struct OpenAPITests {
         for path in ["\(route.path)"] + (route.takesPathsBelow ? ["\(route.path)/{path}"] : []) {
             for (method, responses) in try Self.operations(path) {
                 let refused = responses.filter { !$0.key.hasPrefix("2") }
-                #expect(
-                    Set(refused.keys) == Set(route.problems.map { "\(route.dialect.status(of: $0))" } + ["default"]),
-                    "\(method) \(path)"
-                )
+                let statuses = Set(route.problems.map { "\(route.dialect.status(of: $0))" } + ["default"])
+                #expect(Set(refused.keys) == statuses, "\(method) \(path)")
                 for (status, response) in refused {
                     let expected = Rejection.Code.all.filter {
                         status == "default"
@@ -155,10 +152,7 @@ struct OpenAPITests {
         #expect(seen.count > 10)
     }
 
-    @Test(
-        "If many codes share an answer, its description lists the status of each",
-        arguments: Rejection.Code.ofAnyPath
-    )
+    @Test("An answer that many codes share tells the status of each", arguments: Rejection.Code.ofAnyPath)
     func statuses(code: Rejection.Code) throws {
         let responses = try Self.operations("/verify")
         let description = try #require(responses["post"]?["default"]?["description"] as? String)
@@ -176,19 +170,15 @@ struct OpenAPITests {
 
     @Test("The form of /introspect names every parameter that the service reads")
     func introspection() throws {
-        let properties = try Self.properties("IntrospectRequest")
-        #expect(Set(properties.keys) == Set(IntrospectRequest.parameters.map(\.description)))
+        let properties = try Set(Self.properties("IntrospectRequest").keys)
+        #expect(properties == Set(IntrospectRequest.parameters.map(\.description)))
     }
 
     @Test("The schema of an answer names every member that the service writes")
     func answers() async throws {
         let service = try await InProcessService()
         var claims = Tokens.claims()
-        (claims.name, claims.givenName, claims.middleName, claims.familyName) = ("J Q D", "J", "Q", "D")
-        (claims.email, claims.picture, claims.link, claims.gender) = ("a@b.c", "https://p", "https://l", "f")
-        (claims.friendIDs, claims.birthday) = (["1"], "01/02/1990")
-        (claims.ageRange, claims.hometown) = ((minimum: 18, maximum: 20), (id: "1", name: "A"))
-        claims.location = (id: "2", name: "B")
+        AnswerTypeTests.addEveryFact(to: &claims)
         claims.confirmationThumbprint = "0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I"
         let answer = try service.verify(
             try Tokens.mint(claims),
@@ -226,9 +216,7 @@ struct OpenAPITests {
         for (schema, members) in written { #expect(Set(try Self.properties(schema).keys) == members, "\(schema)") }
         for (schema, members) in [
             ("VerifyAnswer", try members(least.body)), ("Profile", try members(least.body, "profile")),
-        ] {
-            #expect(Set(try Self.schemas()[schema]?["required"] as? [String] ?? []) == members)
-        }
+        ] { #expect(Set(try Self.schemas()[schema]?["required"] as? [String] ?? []) == members) }
     }
 }
 

@@ -1,6 +1,4 @@
-import LLHTTP
 import LLTestSupport
-import LimitedLogin
 import Testing
 
 @testable import LLService
@@ -12,12 +10,16 @@ struct RefreshRouteTests {
     /// The example of OpenID Connect Core appendix A.4.
     private static let accessToken = "jHkWEdUXMU1BwAsC4vtUsZwnNvTIxEl0z9K3vx5KF0Y"
 
-    /// A token of a login that began with `nonce`, bound to a device and to an access token.
+    /// Binds a token to a device and to an access token.
+    @Sendable static func bind(_ claims: inout MintedClaims) {
+        (claims.confirmationThumbprint, claims.accessTokenHash) = (thumbprint, "77QmUPtjPfzWtF2AnpK9RQ")
+    }
+
+    /// A bound token of a login that began with `nonce`.
     private static func token(_ nonce: String?) throws -> String {
         var claims = Tokens.claims()
         claims.nonce = nonce
-        claims.confirmationThumbprint = thumbprint
-        claims.accessTokenHash = "77QmUPtjPfzWtF2AnpK9RQ"
+        bind(&claims)
         return try Tokens.mint(claims)
     }
 

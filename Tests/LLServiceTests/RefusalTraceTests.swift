@@ -1,6 +1,5 @@
 import Foundation
 import LLHTTP
-import LLStandIn
 import LLTestSupport
 import LimitedLogin
 import Logging
@@ -28,7 +27,7 @@ struct RefusalTraceTests {
     @Test("The line has code, request id, caller and route, but neither token nor person")
     func line() async throws {
         let (logger, lines) = lineLogger(.info)
-        let keys = try ClientKeys(parsing: Array("backend \(ClientKeysTests.secret)".utf8), place: "clients")
+        let keys = try ClientKeysTests.backend()
         do {
             let service = try await InProcessService(clients: keys, gatewayIsEnabled: true, logger: logger)
             let token = try Tokens.mint(Tokens.claims())
@@ -44,7 +43,7 @@ struct RefusalTraceTests {
             let found = lines.withLock { $0.filter { !$0.contains("so short") } }
             #expect(found.count == 1)
             let line = try #require(found.first)
-            let object = try #require(try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: String])
+            let object = try JSONDecoder().decode([String: String].self, from: Data(line.utf8))
             #expect(object["level"] == "info" && object["message"] == "refused")
             #expect(object["code"] == "nonce_mismatch" && object["request_id"] == "r-1")
             #expect(object["trace_id"] == trace && object["caller"] == "backend" && object["route"] == "/verify")
@@ -54,12 +53,9 @@ struct RefusalTraceTests {
         }
         // The end of the handler writes the number of the refusals without a line.
         let (told, untold) = lines.withLock { lines in
-            let objects = lines.compactMap {
-                try? JSONSerialization.jsonObject(with: Data($0.utf8)) as? [String: String]
-            }
-            let counts = objects.filter { $0["message"] == "refusals without a line" }.compactMap {
-                Int($0["count"] ?? "")
-            }
+            let objects = lines.compactMap { try? JSONDecoder().decode([String: String].self, from: Data($0.utf8)) }
+            let others = objects.filter { $0["message"] == "refusals without a line" }
+            let counts = others.compactMap { Int($0["count"] ?? "") }
             return (objects.count { $0["code"] == "missing_token" }, counts.reduce(0, +))
         }
         #expect(told + untold == 200 && told >= 9)

@@ -1,7 +1,5 @@
-import LLHTTP
 import LLStandIn
 import LLTestSupport
-import LimitedLogin
 import LimitedLoginKeys
 import Testing
 
@@ -88,10 +86,8 @@ struct RoutingTests {
         "A request that the server itself refuses keeps its caller's identifier if its head could be read",
         arguments: [
             ("Content-Length: 99999\r\n\r\n", 413, "caller-1"),
-            ("Transfer-Encoding: chunked\r\n\r\nxyz", 400, "caller-1"),
-            ("Content-Length: 9\r\n\r\n{", 408, "caller-1"),
-            ("X-Other: 1\r\n", 408, "abc-1-0"),
-            ("Bad Name: 1\r\n\r\n", 400, "abc-1-0"),
+            ("Transfer-Encoding: chunked\r\n\r\nxyz", 400, "caller-1"), ("Content-Length: 9\r\n\r\n{", 408, "caller-1"),
+            ("X-Other: 1\r\n", 408, "abc-1-0"), ("Bad Name: 1\r\n\r\n", 400, "abc-1-0"),
             ("Host: another\r\n\r\n", 400, "abc-1-0"),
         ]
     )

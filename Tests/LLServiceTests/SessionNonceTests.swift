@@ -1,5 +1,4 @@
 import LLHTTP
-import LLJOSE
 import LLStores
 import LLTestSupport
 import LimitedLogin
@@ -37,9 +36,7 @@ struct SessionNonceTests {
             story.nonce.withLock { $0 = begun }
             let token = try Tokens.mint(Tokens.claims(nonce: begun))
             switch way {
-            case .verify:
-                let body = #"{"id_token":"\#(token)","nonce":"\#(held)"\#(more)}"#
-                return try service.answer("POST", "/verify", body: body)
+            case .verify: return try service.verify(token, #""nonce":"\#(held)"\#(more)"#)
             case .accessToken: return try service.judge(#""auth_nonce":true,"nonce":"\#(held)"\#(more)"#)
             case .exchange: return try service.exchange(OwnTokenTests.body(token, "nonce=\(held)\(more)"))
             }
@@ -81,11 +78,7 @@ struct SessionNonceTests {
         let server = try RedisServer(isCluster ? ["--cluster-enabled", "yes"] : [])
         if isCluster { #expect(try server.send("CLUSTER ADDSLOTSRANGE 0 16383").contains("OK")) }
         let scheme = isCluster ? "redis+cluster" : "redis"
-        let url = try ReplayStoreURL(parsing: "\(scheme)://127.0.0.1:\(server.port)")
-        var configuration = RedisReplayStore.Configuration(url: url)
-        configuration.limits.connectTimeout = .seconds(60)
-        configuration.limits.answerTimeout = .seconds(60)
-        let store = try RedisReplayStore(configuration) { _ in }
+        let store = try RedisReplayStore.patient("\(scheme)://127.0.0.1:\(server.port)")
         store.start()
         defer { store.stop() }
         await eventually("the store is connected") { store.isUp }
@@ -121,9 +114,7 @@ struct SessionNonceTests {
         let nonce = try bench.service.issueNonce()
         let hash = try SHA256.digest(of: Array(nonce.utf8).span).hexadecimal
         let token = try Tokens.mint(Tokens.claims(nonce: hash))
-        func code(_ members: String) throws -> String? {
-            try bench.service.answer("POST", "/verify", body: #"{"id_token":"\#(token)",\#(members)}"#).code
-        }
+        func code(_ members: String) throws -> String? { try bench.service.verify(token, members).code }
         #expect(try code(#""nonce":"\#(nonce)""#) == "nonce_mismatch")
         #expect(try code(#""raw_nonce":"\#(bench.service.issueNonce())""#) == "nonce_mismatch")
         #expect(try code(#""raw_nonce":"\#(nonce)","issued_nonce":true"#) == nil)

@@ -62,8 +62,7 @@ struct SettingTests {
         SettingCase("jwks_ttl_seconds", "299", ["jwks_minimum_ttl_seconds": "1"], bad: times),
         SettingCase("jwks_minimum_ttl_seconds", "1", bad: ["86401"]),
         SettingCase("jwks_maximum_ttl_seconds", "301", ["jwks_ttl_seconds": "300"], bad: ["0"]),
-        SettingCase("jwks_max_stale_seconds", "299", bad: ["x"]),
-        SettingCase("listen", "[::1]:9090", bad: addresses),
+        SettingCase("jwks_max_stale_seconds", "299", bad: ["x"]), SettingCase("listen", "[::1]:9090", bad: addresses),
         SettingCase("listen_mode", "0666", unix, bad: ["", "440"]),
         SettingCase("admin_listen", "127.0.0.1:9091", bad: ["unix:/tmp/http.sock", "here"]),
         SettingCase("workers", "3", bad: ["0", "257", "many", "2m", "1e2"]),
@@ -110,18 +109,13 @@ struct SettingTests {
     ]
 
     @Test("The table has each setting once")
-    func table() {
-        #expect(Self.cases.map(\.name) == Settings.rows.map(\.name))
-    }
+    func table() { #expect(Self.cases.map(\.name) == Settings.rows.map(\.name)) }
 
     @Test("A good value has the same effect as a flag, in the environment and in the file", arguments: cases)
     func good(_ setting: SettingCase) throws {
         let row = try #require(Settings.rows.first { $0.name == setting.name })
-        let base = setting.beside.filter { $0.key != row.name }.merging(["app_ids": "1"]) { $1 }
-        let environment = Dictionary(
-            uniqueKeysWithValues: base.map { ("LIMITED_LOGIN_\($0.key.uppercased())", $0.value) }
-        )
-        .filter { $0.key != row.environmentName }
+        let base = setting.beside.merging(["app_ids": "1"]) { $1 }.filter { $0.key != row.name }
+        let environment = Dictionary(uniqueKeysWithValues: base.map { ("LIMITED_LOGIN_\($0.uppercased())", $1) })
         let json =
             switch row.kind {
             case .list: "[\(setting.good.split(separator: ",").map { "\"\($0)\"" }.joined(separator: ","))]"
@@ -143,15 +137,7 @@ struct SettingTests {
     @Test("A command that reads the file of signing keys alone gets it without an issuer")
     func alone() throws {
         let row = Settings.all.signingKeysFile.row
-        let flags = [row.name: "/tmp/keys"]
-        let loaded = try ConfigurationLoader.load(
-            flags: flags,
-            environment: [:],
-            file: nil,
-            only: [row],
-            readsDefaultFile: false
-        )
-        #expect(loaded.signingKeysFile == "/tmp/keys")
+        #expect(try load([row.name: "/tmp/keys"], only: [row]).signingKeysFile == "/tmp/keys")
     }
 
     @Test("A bad value is refused in one sentence that names its place and tells no password", arguments: cases)
@@ -205,13 +191,15 @@ struct SettingTests {
 func load(
     _ flags: [String: String] = [:],
     environment: [String: String] = [:],
-    file: String? = nil
+    file: String? = nil,
+    only rows: [SettingRow]? = nil
 ) throws -> ServiceConfiguration {
     let path = try file.map { try TemporaryFile(contents: $0) }
     return try ConfigurationLoader.load(
         flags: flags,
         environment: environment,
         file: path?.path,
+        only: rows,
         readsDefaultFile: false
     )
 }

@@ -77,10 +77,7 @@ struct SharedPlacesTests {
         #expect(Set(desk.log.withLock { $0.dropFirst(4) }) == ["0", "4", "new0", "new1", "new2", "new3"])
     }
 
-    @Test(
-        "A flood of access tokens from one address or with one key refuses no token of others",
-        arguments: [true, false]
-    )
+    @Test("A flood of access tokens from one address or with one key refuses no other's", arguments: [true, false])
     func flood(isByKey: Bool) async throws {
         let gate = Locked(false)
         let digest = try SHA256.digest(of: Array("another".utf8).span).hexadecimal
@@ -107,9 +104,7 @@ struct SharedPlacesTests {
         // These begin after the first has filled all places.
         let honest = try await send(40, key: "another", from: [127, 0, 0, 2], refused: 440 - places)
         gate.withLock { $0 = true }
-        func accepted(_ clients: [BlockingClient]) -> Int {
-            clients.count { $0.readResponses(1).first?.status == 200 }
-        }
+        func accepted(_ clients: [BlockingClient]) -> Int { clients.count { $0.readResponses(1).first?.status == 200 } }
         #expect(accepted(crowd) == places - 40 && accepted(honest) == 40)
     }
 }

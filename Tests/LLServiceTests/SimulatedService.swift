@@ -1,5 +1,4 @@
 import Dispatch
-import LLStandIn
 import LLTestSupport
 import LimitedLogin
 import Logging
@@ -52,14 +51,13 @@ final class SimulatedService {
         self.store = store
         store.state.withLock { $0.link = .connecting }
         thread = time.start(lead: lead) { RedisConnector(store).run() }
-        let clients = try ClientKeys(parsing: Array("backend \(ClientKeysTests.secret)".utf8), place: "clients")
         let core = ServiceCore(
             settings: RuntimeSettings(
                 verifier: TokenVerifier(
                     policy: try VerificationPolicy(appIDs: [InProcessService.appID]),
                     nonces: try DecodedNonce.issuer()
                 ),
-                clients: clients,
+                clients: try ClientKeysTests.backend(),
                 gateway: GatewaySettings(),
                 rejectsReplays: rejects
             ),

@@ -1,10 +1,7 @@
+import FoundationEssentials
 import LLStores
 import LLTestSupport
 import Testing
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#endif
 
 @Suite("Whole replicas in simulated time", .live)
 struct SimulationTests {
@@ -15,10 +12,7 @@ struct SimulationTests {
     /// `LIMITED_LOGIN_SEEDS` asks for more of them, and `LIMITED_LOGIN_SEED` for one alone.
     private static let seeds = number("LIMITED_LOGIN_SEED").map { $0...$0 } ?? 1...(number("LIMITED_LOGIN_SEEDS") ?? 2)
 
-    @Test(
-        "No nonce is accepted twice, and nothing revoked; and every person gets in after the last fault",
-        arguments: SimulatedRedis.Kind.allCases
-    )
+    @Test("Nothing is accepted twice or though revoked; all get in at last", arguments: SimulatedRedis.Kind.allCases)
     func holds(kind: SimulatedRedis.Kind) throws {
         var logins = 0
         for seed in Self.seeds {
@@ -30,15 +24,11 @@ struct SimulationTests {
         if Self.seeds.count > 100 { print("\(kind): \(Self.seeds.count) seeds, \(logins) accepted logins") }
     }
 
-    @Test(
-        "A seed gives the same answers at the same times again",
-        arguments: [.onDisk, .sentinel] as [SimulatedRedis.Kind]
-    )
+    @Test("A seed gives the same answers at the same times again", arguments: [SimulatedRedis.Kind.onDisk, .sentinel])
     func repeats(kind: SimulatedRedis.Kind) throws {
         let runs = try (0..<2).map { _ in try Simulation(seed: 7, kind) }
         let isSame = runs[0].answers == runs[1].answers
-        #expect(isSame)
-        #expect(runs[0].log == runs[1].log)
+        #expect(isSame && runs[0].log == runs[1].log)
     }
 
     @Test(

@@ -1,10 +1,7 @@
 import LLHTTP
-import LLJOSE
 import LLStandIn
-import LLStores
 import LLTestSupport
 import LimitedLogin
-import LimitedLoginKeys
 import Testing
 
 @testable import LLService
@@ -47,16 +44,12 @@ struct VerifiedSignatureCacheTests {
             do throws(Rejection) {
                 _ = try verdict(token, app: app, at: now)
                 return nil
-            } catch {
-                return error
-            }
+            } catch { return error }
         }
 
-        private func verdict(
-            _ token: String,
-            app: String? = nil,
-            at now: Int64 = VerifiedSignatureCacheTests.now
-        ) throws(Rejection) -> VerifiedClaims {
+        private func verdict(_ token: String, app: String? = nil, at now: Int64 = VerifiedSignatureCacheTests.now)
+            throws(Rejection) -> VerifiedClaims
+        {
             let bytes = Array(token.utf8)
             return try memory.judge(
                 bytes.span,
@@ -83,8 +76,7 @@ struct VerifiedSignatureCacheTests {
         claims.givenName = String(repeating: "ж", count: 150)
         (claims.middleName, claims.familyName, claims.nonce) = ("M", "%\\", "")
         claims.picture = "https://example.com/?" + String(repeating: "p", count: 600)
-        claims.confirmationThumbprint = "0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I"
-        claims.accessTokenHash = "77QmUPtjPfzWtF2AnpK9RQ"
+        RefreshRouteTests.bind(&claims)
         (claims.gender, claims.birthday, claims.friendIDs) = ("female", "01/02/1990", ["1"])
         for length in 0..<4 {
             claims.email = String(repeating: "e", count: 10 + length) + "@example.com"
@@ -185,9 +177,7 @@ struct VerifiedSignatureCacheTests {
         let mixed = parts[0] + "." + parts[1] + "." + String(other.split(separator: ".")[2])
         for token in [
             mixed, try Self.token(Self.impostor), try Self.token(Self.stranger), parts[0] + "..", "a.b.c", "",
-        ] {
-            for _ in 0..<2 { #expect(try worker.refusal(token) != nil) }
-        }
+        ] { for _ in 0..<2 { #expect(try worker.refusal(token) != nil) } }
         #expect(try worker.refusal(good, at: Self.now + 10_000)?.code == .expired)
         let foreign = try StandInKeys.current.mint(Tokens.claims(audience: "987", issuedAt: Self.now - 5))
         #expect(try worker.refusal(foreign)?.code == .invalidAudience)
@@ -212,8 +202,7 @@ struct VerifiedSignatureCacheRouteTests {
 
     @Test("/auth and /introspect share the remembered signatures and count the lookups; /verify does not use them")
     func counted() async throws {
-        let keys = try ClientKeys(parsing: Array("backend \(ClientKeysTests.secret)".utf8), place: "clients")
-        let service = try await InProcessService(clients: keys, gatewayIsEnabled: true)
+        let service = try await InProcessService(clients: ClientKeysTests.backend(), gatewayIsEnabled: true)
         let token = try Tokens.mint(Tokens.claims())
         let body = "{\"id_token\":\"\(token)\",\"nonce\":\"n-1\"}"
         for _ in 0..<2 {
@@ -225,8 +214,7 @@ struct VerifiedSignatureCacheRouteTests {
             #expect(try service.answer("GET", "/auth", fields: ["Authorization: Bearer \(token)"]).status == 200)
             #expect(Self.lookups(service) == [hits, 1])
         }
-        let introspected = try service.introspect("token=\(token)")
-        #expect(introspected.text.hasPrefix("{\"active\":true"))
+        #expect(try service.introspect("token=\(token)").text.hasPrefix("{\"active\":true"))
         #expect(Self.lookups(service) == [2, 1])
         // What the caller says about the login is compared each time.
         for (more, isActive) in [

@@ -49,10 +49,7 @@ struct WebhookSecretsTests {
 
     @Test("The error names a file that is too large")
     func unreadable() {
-        #expect {
-            try FileLine.text(ofFile: #filePath, limit: 100)
-        } throws: { error in
-            "\(error)" == "\(#filePath): the file cannot be read: the file is larger than 100 bytes"
-        }
+        let error = #expect(throws: ConfigurationError.self) { try FileLine.text(ofFile: #filePath, limit: 100) }
+        #expect(error?.description == "\(#filePath): the file cannot be read: the file is larger than 100 bytes")
     }
 }

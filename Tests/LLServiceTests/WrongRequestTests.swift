@@ -1,6 +1,5 @@
 import Foundation
 import LLHTTP
-import LLStandIn
 import LLTestSupport
 import LimitedLogin
 import Logging
@@ -73,8 +72,7 @@ struct WrongRequest: Sendable {
     ]
 
     static let tokens: [WrongRequest] = [
-        pasted("a token behind `Bearer `") { "Bearer \($0)" },
-        pasted("a line break behind the token") { "\($0)\\n" },
+        pasted("a token behind `Bearer `") { "Bearer \($0)" }, pasted("a line break behind the token") { "\($0)\\n" },
         pasted("white space before the token") { " \($0)" },
         pasted("a token on two lines") { "\($0.prefix(60))\\n\($0.dropFirst(60))" },
         pasted("a token in quotation marks") { "\\\"\($0)\\\"" },
@@ -83,8 +81,7 @@ struct WrongRequest: Sendable {
         pasted("a token in plain base64") { "\($0)==" },
         pasted("a token without its middle") { "\($0.prefix(20))...\($0.suffix(20))" },
         pasted("the JSON around a token") { "{\\\"id_token\\\":\\\"\($0)\\\"}" },
-        pasted("the beginning of a token") { String($0.prefix(50)) },
-        pasted("two tokens") { "\($0) \($0)" },
+        pasted("the beginning of a token") { String($0.prefix(50)) }, pasted("two tokens") { "\($0) \($0)" },
         pasted("a token without its signature") { $0.split(separator: ".").dropLast().joined(separator: ".") },
         pasted("a token with a stop at the end") { "\($0)." },
         pasted("a longer text than any token") { "\($0)\(String(repeating: "a", count: 32_768))" },
@@ -122,12 +119,9 @@ struct WrongRequest: Sendable {
 
     private static let good = ["Bearer a.b.c"]
 
-    private static func auth(
-        _ name: String,
-        _ credentials: [String] = [],
-        _ query: String = "",
-        words: [String] = []
-    ) -> WrongRequest {
+    private static func auth(_ name: String, _ credentials: [String] = [], _ query: String = "", words: [String] = [])
+        -> WrongRequest
+    {
         WrongRequest(name, "GET", "/auth\(query)", credentials.map { "Authorization: \($0)" }, words: words)
     }
 
@@ -185,14 +179,12 @@ struct WrongRequestTests {
     private static let files = ("Tests/Mistakes.txt", "Sources/LLService/LLService.docc/Mistakes.md")
 
     /// An answer to a wrong request.
-    private struct Answer {
-        let request, code, detail, hint: String
-    }
+    private struct Answer { let request, code, detail, hint: String }
 
     private static func answers() async throws -> [Answer] {
         let (logger, lines) = lineLogger(.trace)
         let nonces = try NonceIssuer(secret: "5c0f0d2ab3f14e67a1b7c9d2e8f40316")
-        let keys = try ClientKeys(parsing: Array("backend \(ClientKeysTests.secret)".utf8), place: "clients")
+        let keys = try ClientKeysTests.backend()
         let open = try await InProcessService(gatewayIsEnabled: true, nonces: nonces, logger: logger)
         let keyed = try await InProcessService(clients: keys, gatewayIsEnabled: true, nonces: nonces, logger: logger)
         var claims = Tokens.claims()
@@ -200,13 +192,8 @@ struct WrongRequestTests {
         let token = try Tokens.mint(claims)
         var answers: [Answer] = []
         for request in WrongRequest.all {
-            let service = request.hasKeys ? keyed : open
-            let answer = try service.answer(
-                request.method,
-                request.target,
-                fields: request.fields,
-                body: request.body(token)
-            )
+            let (service, body) = (request.hasKeys ? keyed : open, request.body(token))
+            let answer = try service.answer(request.method, request.target, fields: request.fields, body: body)
             #expect(answer.status >= 400, "\(request.name)")
             for word in request.words + [String(token.prefix(30)), "Jane", "jane.doe", "2954873201847263"] {
                 #expect(!answer.hint.contains(word), "\(request.name): \(answer.hint)")

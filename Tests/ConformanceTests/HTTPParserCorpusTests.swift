@@ -1,3 +1,4 @@
+import Glibc
 import LLHTTP
 import LLTestSupport
 import Testing
@@ -60,4 +61,54 @@ struct HTTPParserCorpusTests {
         }
         return stream.verdict
     }
+}
+
+/// Ways to cut a run of bytes into pieces.
+enum ByteSplits {
+    /// The ends of the pieces, in rising order; the last is `count`. A failure can be repeated with the same seed.
+    static func random(_ count: Int, seed: UInt64) -> [Int] {
+        var numbers = RepeatableGenerator(seed: seed)
+        var ends: [Int] = []
+        while ends.last ?? 0 < count {
+            ends.append(min(count, (ends.last ?? 0) + .random(in: 1...40, using: &numbers)))
+        }
+        return ends
+    }
+
+    static func single(_ count: Int) -> [Int] { Array(1..<(count + 1)) }
+}
+
+/// A copy of some bytes before an inaccessible page: reading one byte too far stops the process.
+///
+/// Safe to use: the object owns its memory, and every access below is bounded.
+@safe
+final class GuardedBytes {
+    private let base: UnsafeMutableRawPointer
+    private let mappedCount: Int
+    private let usable: Int
+
+    /// Allocates room for `capacity` bytes; nil if the system refuses.
+    init?(capacity: Int) {
+        let page = Int(getpagesize())
+        let pages = (capacity + page - 1) / page + 1
+        mappedCount = (pages + 1) * page
+        usable = pages * page
+        let memory = unsafe mmap(nil, mappedCount, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
+        guard let memory = unsafe memory, unsafe memory != MAP_FAILED else { return nil }
+        unsafe base = memory
+        // The page behind the usable ones is part of the mapping.
+        guard unsafe mprotect(memory + usable, page, PROT_NONE) == 0 else { return nil }
+    }
+
+    /// Calls `body` with the bytes, at most `capacity` of them. They end at the inaccessible page.
+    func withSpan<Result>(_ bytes: ArraySlice<UInt8>, _ body: (Span<UInt8>) -> Result) -> Result {
+        let count = min(bytes.count, usable)
+        // count <= usable, so the copy lies within the accessible pages, which live as long as this object.
+        let start = unsafe base + (usable - count)
+        unsafe UnsafeMutableRawBufferPointer(start: start, count: count).copyBytes(from: bytes.prefix(count))
+        let buffer = unsafe UnsafeBufferPointer(start: start.assumingMemoryBound(to: UInt8.self), count: count)
+        return unsafe body(buffer.span)
+    }
+
+    deinit { unsafe munmap(base, mappedCount) }
 }

@@ -56,7 +56,7 @@ struct BackgroundJobsTests {
     }
 
     @Test("A job that ends before its request is parked, or after that, answers it; one that is left is dropped")
-    func server() async throws {
+    func server() throws {
         let (jobs, began) = (Jobs(capacity: 8), Locked<[ParkedRequest]>([]))
         let server = try TestServer { _ in
             let handler = TestHandler(request: { exchange, bytes in
@@ -94,6 +94,5 @@ struct BackgroundJobsTests {
         server.server.wakeParked()
         #expect(jobs.finish(began.withLock { $0[0] }, "done", now: MonotonicClock.now()))
         #expect(client.readResponses(1).first?.text == "kept done")
-        await server.stop()
     }
 }

@@ -4,8 +4,6 @@ import Testing
 
 @Suite("The lifetime of a client's certificate, with a clock that the test moves")
 struct CertificateAgeTests {
-    static let get = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
-
     private static func driver(_ idleSeconds: Int64) -> ConnectionDriver {
         var limits = HTTPServerLimits()
         limits.idleTimeout = .seconds(idleSeconds)
@@ -36,7 +34,7 @@ struct CertificateAgeTests {
             for second in visits {
                 driver.advance(by: (start + .seconds(second)).duration(since: driver.now))
                 let count = driver.received.count
-                driver.send(beginsTheNext ? Self.get + "\r\n" : Self.get)
+                driver.send(beginsTheNext ? plainGet + "\r\n" : plainGet)
                 if driver.received.count > count { last = driver.now }
             }
             #expect(driver.statuses.allSatisfy { $0 == 200 } && last <= start + .seconds(300))
@@ -57,7 +55,7 @@ struct CertificateAgeTests {
         var last = start
         let head = " / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\n"
         let pieces = [
-            (50_000, Self.get), (50_000, Self.get), (50_000, Self.get), (50_000, Self.get),
+            (50_000, plainGet), (50_000, plainGet), (50_000, plainGet), (50_000, plainGet),
             (milliseconds, "OPTIONS" + head), (4_900, "x"), (59_900, "P"), (4_900, "OST" + head), (4_900, "x"),
         ]
         for (milliseconds, piece) in pieces {
@@ -80,7 +78,7 @@ struct CertificateAgeTests {
         driver.connection.secured(clientIsVerified: true, driver.host)
         for _ in 0..<4 {
             driver.advance(by: .seconds(56))
-            driver.send(Self.get)
+            driver.send(plainGet)
         }
         driver.room = 0
         let body = String(repeating: "x", count: 90_000)
@@ -90,7 +88,7 @@ struct CertificateAgeTests {
             driver.drain(4_096)
         }
         driver.drain(100_000)
-        driver.send(String(Self.get.dropFirst(begun.count)))
+        driver.send(String(plainGet.dropFirst(begun.count)))
         #expect(driver.statuses.count == 5)
         #expect(driver.closed == .idle)
     }
@@ -101,7 +99,7 @@ struct CertificateAgeTests {
         driver.connection.secured(clientIsVerified: false, driver.host)
         for _ in 0..<10 {
             driver.advance(by: .seconds(59))
-            driver.send(Self.get)
+            driver.send(plainGet)
         }
         #expect(driver.statuses.count == 10)
         #expect(driver.responses.last?["connection"] == nil)

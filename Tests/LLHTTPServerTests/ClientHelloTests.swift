@@ -40,16 +40,14 @@ struct ClientHelloTests {
         return hello
     }
 
-    static let announced = ["16,385 bytes": 16_385, "128 KiB": 131_072, "16 MiB": 0xff_ffff]
     static let cuts = [[], [1, 1, 1, 1], [3, 1]]
 
     @Test(
         "A hello that announces more than 16 KiB is refused before its bytes arrive, with any split into records",
-        arguments: announced.keys.sorted(),
+        arguments: [16_385, 131_072, 0xff_ffff],
         cuts
     )
-    func announcement(_ name: String, _ cuts: [Int]) async throws {
-        let size = try #require(Self.announced[name])
+    func announcement(_ size: Int, _ cuts: [Int]) async throws {
         let start: [UInt8] = [1, UInt8(size >> 16), UInt8(size >> 8 & 0xff), UInt8(size & 0xff)]
         for retries in [false, true] {
             let server = try TestServer.secure()
@@ -72,7 +70,7 @@ struct ClientHelloTests {
             (700, [Int]()), (700, [1, 1, 1, 1, 1]), (2_500, []), (16_380, []), (16_384, []), (16_384, [3, 100]),
         ]
     )
-    func greatHello(_ size: Int, _ cuts: [Int]) async throws {
+    func greatHello(_ size: Int, _ cuts: [Int]) throws {
         let server = try TestServer.secure()
         let client = try BlockingClient(server.address)
         let bytes = Self.records(try Self.hello(bodyBytes: size), cuts)
@@ -81,6 +79,5 @@ struct ClientHelloTests {
         client.send(Array(bytes.dropFirst(8)))
         // The answer is a ServerHello, not an alert.
         #expect(client.read { $0.count > 5 }.bytes.first == 0x16)
-        await server.stop()
     }
 }

@@ -29,8 +29,7 @@ struct ConnectionDeadlineTests {
 
     @Test("The body has its own deadline, from the end of the head")
     func dripBody() {
-        let driver = ConnectionDriver()
-        driver.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n")
+        let driver = ConnectionDriver(sending: "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n")
         driver.advance(by: .seconds(4))
         driver.send("\r\n")
         for _ in 0..<49 {
@@ -44,8 +43,7 @@ struct ConnectionDeadlineTests {
 
     @Test("Empty lines alone are no request: the connection closes without an answer")
     func emptyLines() {
-        let driver = ConnectionDriver()
-        driver.send("\r\n\r\n")
+        let driver = ConnectionDriver(sending: "\r\n\r\n")
         driver.advance(by: .seconds(6))
         #expect(driver.received.isEmpty)
         #expect(driver.closed == .idle)
@@ -71,7 +69,7 @@ struct ConnectionDeadlineTests {
             #expect(driver.closed == closed)
             if closed != nil { continue }
             driver.drain(100_000)
-            driver.send(ConnectionDriver.get)
+            driver.send(plainGet)
             #expect(driver.statuses == [200, 200])
         }
     }
@@ -80,7 +78,7 @@ struct ConnectionDeadlineTests {
     func blockedPipeline() {
         let driver = ConnectionDriver()
         driver.room = 10
-        driver.send(String(repeating: ConnectionDriver.get, count: 50))
+        driver.send(String(repeating: plainGet, count: 50))
         #expect(driver.connection.requestsServed == 32)
         #expect(driver.connection.interest == .outputSpace)
         driver.room = nil
@@ -90,8 +88,7 @@ struct ConnectionDeadlineTests {
 
     @Test("After the last answer the connection waits for the peer's close, up to its limits of time and bytes")
     func linger() {
-        let driver = ConnectionDriver()
-        driver.send("BAD\r\n")
+        let driver = ConnectionDriver(sending: "BAD\r\n")
         #expect(driver.statuses == [400])
         #expect(driver.closed == nil)
         driver.advance(by: .milliseconds(4_999))
@@ -99,8 +96,7 @@ struct ConnectionDeadlineTests {
         #expect(driver.closed == nil)
         driver.advance(by: .milliseconds(2))
         #expect(driver.closed == .refused)
-        let flooding = ConnectionDriver()
-        flooding.send("BAD\r\n")
+        let flooding = ConnectionDriver(sending: "BAD\r\n")
         flooding.send([UInt8](repeating: 0x78, count: 262_143))
         #expect(flooding.closed == nil)
         flooding.send("x")
@@ -110,16 +106,14 @@ struct ConnectionDeadlineTests {
     @Test("A parked request is answered at its deadline or when woken, even if its client has ended its side")
     func parking() {
         let park = "GET /park HTTP/1.1\r\nHost: a\r\n\r\n"
-        let expiring = ConnectionDriver()
-        expiring.send(park + ConnectionDriver.get)
+        let expiring = ConnectionDriver(sending: park + plainGet)
         #expect(expiring.received.isEmpty)
         #expect(expiring.connection.interest == .hangUp)
         expiring.advance(by: .milliseconds(599_999))
         #expect(expiring.received.isEmpty)
         expiring.advance(by: .milliseconds(2))
         #expect(expiring.responses.map(\.text) == ["expired", "OK"])
-        let woken = ConnectionDriver()
-        woken.send(park + ConnectionDriver.get)
+        let woken = ConnectionDriver(sending: park + plainGet)
         woken.endInput()
         #expect(woken.connection.interest == .nothing)
         woken.wake()
@@ -132,8 +126,7 @@ struct ConnectionDeadlineTests {
     @Test("A handler that parks a request again after its deadline causes a 500")
     func parkingForEver() {
         let handler = TestHandler(request: { exchange, _ in .park(until: exchange.context.now + .seconds(1)) })
-        let driver = ConnectionDriver(handler: handler)
-        driver.send(ConnectionDriver.get)
+        let driver = ConnectionDriver(handler: handler, sending: plainGet)
         driver.advance(by: .seconds(2))
         #expect(driver.statuses == [500])
         #expect(driver.writeIsShut)
@@ -143,10 +136,9 @@ struct ConnectionDeadlineTests {
     func age() {
         var limits = HTTPServerLimits()
         limits.idleTimeout = .seconds(100_000)
-        let driver = ConnectionDriver(limits: limits)
-        driver.send(ConnectionDriver.get)
+        let driver = ConnectionDriver(limits: limits, sending: plainGet)
         driver.advance(by: .seconds(3_600))
-        driver.send(ConnectionDriver.get)
+        driver.send(plainGet)
         #expect(driver.responses.map { $0["connection"] } == [nil, "close"])
     }
 
@@ -155,7 +147,7 @@ struct ConnectionDeadlineTests {
         let busy = ConnectionDriver()
         busy.host.isDraining = true
         busy.connection.beginDrain(busy.host)
-        busy.send(ConnectionDriver.get)
+        busy.send(plainGet)
         #expect(busy.responses.first?["connection"] == "close")
         let idle = ConnectionDriver()
         idle.host.isDraining = true
@@ -168,7 +160,7 @@ struct ConnectionDeadlineTests {
     func drainingLateReader() {
         let driver = ConnectionDriver()
         driver.room = 10
-        driver.send(ConnectionDriver.get)
+        driver.send(plainGet)
         driver.host.isDraining = true
         driver.connection.beginDrain(driver.host)
         driver.drain(100_000)
@@ -187,9 +179,9 @@ struct ConnectionDeadlineTests {
     func overload() {
         let driver = ConnectionDriver()
         let start = driver.now
-        Self.send(ConnectionDriver.get, to: driver, since: start)
+        Self.send(plainGet, to: driver, since: start)
         #expect(driver.statuses == [200])
-        Self.send(ConnectionDriver.get, to: driver, since: start)
+        Self.send(plainGet, to: driver, since: start)
         #expect(driver.statuses == [200, 503])
         #expect(driver.responses.last?["retry-after"] == "1")
         #expect(driver.responses.last?["connection"] == nil)
@@ -197,7 +189,7 @@ struct ConnectionDeadlineTests {
         #expect(driver.statuses == [200, 503, 200])
         driver.host.endTurn()
         driver.host.endTurn()
-        Self.send(ConnectionDriver.get, to: driver, since: start)
+        Self.send(plainGet, to: driver, since: start)
         #expect(driver.statuses == [200, 503, 200, 200])
     }
 
@@ -205,19 +197,17 @@ struct ConnectionDeadlineTests {
     func overloadOfPipeline() {
         let driver = ConnectionDriver()
         let start = driver.now
-        Self.send(ConnectionDriver.get, to: driver, since: start)
-        Self.send(String(repeating: ConnectionDriver.get, count: 32), to: driver, since: start)
+        Self.send(plainGet, to: driver, since: start)
+        Self.send(String(repeating: plainGet, count: 32), to: driver, since: start)
         #expect(driver.statuses == [200] + Array(repeating: 503, count: 32))
     }
 
     @Test("A connection beyond the limit gets one answer: its health check's, or 503")
     func overLimit() {
-        let health = ConnectionDriver(isOverLimit: true)
-        health.send("GET /livez HTTP/1.1\r\nHost: a\r\n\r\n" + ConnectionDriver.get)
+        let health = ConnectionDriver(isOverLimit: true, sending: "GET /livez HTTP/1.1\r\nHost: a\r\n\r\n" + plainGet)
         #expect(health.statuses == [200])
         #expect(health.writeIsShut)
-        let other = ConnectionDriver(isOverLimit: true)
-        other.send(ConnectionDriver.get + ConnectionDriver.get)
+        let other = ConnectionDriver(isOverLimit: true, sending: plainGet + plainGet)
         #expect(other.statuses == [503])
         #expect(other.writeIsShut)
     }

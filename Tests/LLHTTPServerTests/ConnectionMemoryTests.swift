@@ -36,7 +36,7 @@ struct ConnectionMemoryTests {
         }
         driver.send(Array((chunked + "X-A: " + String(repeating: "a", count: 4_000)).utf8))
         let unfinished = heldBesideTheBytes() ?? 0
-        driver.send(Array(("\r\n\r\n" + ConnectionDriver.get).utf8) + Self.large + [UInt8(ascii: "G")])
+        driver.send(Array(("\r\n\r\n" + plainGet).utf8) + Self.large + [UInt8(ascii: "G")])
         #expect(driver.statuses == [200, 200, 200])
         #expect(heldBesideTheBytes().map { $0 + 4_000 <= unfinished } == true)
     }
@@ -61,8 +61,7 @@ struct ConnectionMemoryTests {
         let server = try TestServer(kind)
         let client = try BlockingClient(server.address)
         let shared = "GET /shared HTTP/1.1\r\nHost: a\r\n\r\n"
-        let small = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
-        client.send(small + shared + shared.replacing("GET", with: "HEAD") + small + shared + small)
+        client.send(plainGet + shared + shared.replacing("GET", with: "HEAD") + plainGet + shared + plainGet)
         #expect(server.waitUntil { $0.requests == 2 })
         // The connection holds the body by reference, and so uses far less than the body's 8 MB.
         #expect(server.server.counters.heldBytes < 100_000)
@@ -81,11 +80,9 @@ struct ConnectionMemoryTests {
         var limits = HTTPServerLimits.patient
         limits.connectionBytes = 1_000_000
         let server = try TestServer(limits: limits)
-        let small = try (0..<20).map { _ in try BlockingClient(server.address) }
-        for client in small { client.send("GET / HTTP/1.1\r\nHost: a\r\n") }
-        let large = try (0..<60).map { _ in try BlockingClient(server.address) }
-        for client in large { client.send(Array(Self.large.dropLast())) }
-        #expect(server.waitUntil { $0.closed(.memory) >= 30 && $0.open <= 50 })
+        let small = try server.clients(20, sending: Array("GET / HTTP/1.1\r\nHost: a\r\n".utf8))
+        let large = try server.clients(60, sending: Array(Self.large.dropLast()))
+        #expect(server.waitUntil { $0.closed(.memory) >= large.count / 2 && $0.open <= 50 })
         for client in small { #expect(client.exchange("\r\n")?.status == 200) }
         #expect(server.server.counters.heldBytes <= limits.connectionBytes)
         await server.server.stop(drainDelay: .zero, grace: .zero)
@@ -93,7 +90,7 @@ struct ConnectionMemoryTests {
     }
 
     @Test("Unread answers stay within the bound, with any number of waiting pipelined requests")
-    func unreadPipelines() async throws {
+    func unreadPipelines() throws {
         var limits = HTTPServerLimits.patient
         limits.connectionBytes = 1_000_000
         limits.pipelineBudget = 1
@@ -118,33 +115,26 @@ struct ConnectionMemoryTests {
         }
         let clients = try (0..<40).map { _ in try BlockingClient(server.address) }
         #expect(server.waitUntil { $0.open == clients.count })
-        let get = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
         counters.withLock { $0 = { [server = server.server] in server.counters } }
-        clients[0].send(get + get)
+        clients[0].send(plainGet + plainGet)
         isAsked.wait()
-        for client in clients.dropFirst() { client.send(get + get) }
+        for client in clients.dropFirst() { client.send(plainGet + plainGet) }
         // The first client's request has held the worker until now, so it answers the other requests in one turn.
         mayAnswer.signal()
         #expect(server.waitUntil { $0.closed(.memory) >= 10 })
         #expect(closedBefore.withLock { $0 ?? 0 } > 0)
-        await server.server.stop(drainDelay: .zero, grace: .zero)
     }
 
     @Test("If all hold too much, many connections of one address close before another's larger one")
-    func largestPeerFirst() async throws {
-        let server = try TestServer.limited { limits in
-            limits.connectionBytes = 1_000_000
-            limits.connections = 200
-        }
+    func largestPeerFirst() throws {
+        let server = try TestServer.limited { ($0.connectionBytes, $0.connections) = (1_000_000, 200) }
         let other = try BlockingClient(server.address, from: [127, 0, 0, 2])
         other.send(Array(Self.large.dropLast()))
         #expect(server.waitUntil { $0.heldBytes > Self.large.count })
-        let many = try (0..<150).map { _ in try BlockingClient(server.address) }
-        for client in many { client.send(Array(Self.large.prefix(16_000))) }
-        #expect(server.waitUntil { $0.closed(.memory) >= 75 })
+        let many = try server.clients(150, sending: Array(Self.large.prefix(16_000)))
+        #expect(server.waitUntil { $0.closed(.memory) >= many.count / 2 })
         other.send(Array(Self.large.suffix(1)))
         #expect(other.readResponses(1).first?.status == 200)
-        await server.server.stop(drainDelay: .zero, grace: .zero)
     }
 
     @Test("The answer to a key update counts as memory until the socket accepts it")

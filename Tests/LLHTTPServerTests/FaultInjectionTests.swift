@@ -45,7 +45,7 @@ struct FaultInjectionTests {
         limits.acceptPause = .milliseconds(1)
         let plan = FaultPlan(.accept, 1..<40, errorNumber: errorNumber)
         let server = try TestServer(kind, limits: limits, faults: plan)
-        #expect(try BlockingClient(server.address).exchange("GET / HTTP/1.1\r\nHost: a\r\n\r\n")?.status == 200)
+        #expect(try BlockingClient(server.address).exchange(plainGet)?.status == 200)
         // The listener pauses after each failure and does not spin.
         #expect(plan.count(.accept) < 400)
         server.server.beginStop(drainDelay: .zero, grace: .zero)
@@ -62,18 +62,17 @@ struct FaultInjectionTests {
     }
 
     @Test("A request parked behind an answer that the socket does not accept is woken with the others")
-    func wokenBehindAnswer() async throws {
+    func wokenBehindAnswer() throws {
         // The socket accepts nothing until both answers are made.
         let plan = FaultPlan(.send, 1..<Int.max, errorNumber: EAGAIN)
         let server = try TestServer(limits: Self.limits(deadline: .seconds(600)), faults: plan)
         let client = try BlockingClient(server.address)
-        client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\nGET /park HTTP/1.1\r\nHost: a\r\n\r\n")
+        client.send(plainGet + "GET /park HTTP/1.1\r\nHost: a\r\n\r\n")
         #expect(server.waitUntil { _ in plan.count(.send) > 0 })
         server.server.wakeParked()
         #expect(server.waitUntil { $0.requests == 2 })
         plan.end()
         #expect(client.readResponses(2).map(\.text) == ["OK", "woken"])
-        await server.server.stop(drainDelay: .zero, grace: .zero)
     }
 
     /// - Parameter deadline: short if a fault must cost little time, long if the answers count.
@@ -89,11 +88,7 @@ struct FaultInjectionTests {
 
     /// Sends one whole request, two in pieces, one parked and woken, one refused by its handler, one by the grammar.
     /// - Parameter isPatient: true waits for every answer; false limits the time that a fault costs.
-    private func runSession(
-        _ kind: TestServer.Kind,
-        _ plan: FaultPlan,
-        isPatient: Bool = false
-    ) async throws -> [Int] {
+    private func runSession(_ kind: TestServer.Kind, _ plan: FaultPlan, isPatient: Bool = false) async throws -> [Int] {
         let limits = isPatient ? Self.limits(deadline: .seconds(60)) : Self.limits()
         let server = try TestServer(kind, limits: limits, faults: plan)
         let short = isPatient ? Duration.seconds(60) : .milliseconds(700)
@@ -105,7 +100,7 @@ struct FaultInjectionTests {
             server.server.wakeParked()
             statuses += client.readResponses(1, timeout: short).map(\.status)
         }
-        exchange(["GET / HTTP/1.1\r\nHost: a\r\n\r\n"])
+        exchange([plainGet])
         exchange(["POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\n", "body"])
         exchange(["POST / HTTP/1.1\r\nHost: a\r\nTransfer-Enc", "oding: chunked\r\n\r\n1\r\na\r\n", "0\r\n\r\n"])
         exchange(["GET /park HTTP/1.1\r\nHost: a\r\n\r\n"], wake: true)
@@ -122,7 +117,5 @@ struct FaultInjectionTests {
 
 extension FaultPlan {
     /// True once the last descriptor is closed; a worker's thread ends a moment after the server reports its end.
-    fileprivate func closesEverything() -> Bool {
-        becomesTrue { openDescriptors == 0 }
-    }
+    fileprivate func closesEverything() -> Bool { becomesTrue { openDescriptors == 0 } }
 }

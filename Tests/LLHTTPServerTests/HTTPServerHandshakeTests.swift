@@ -4,15 +4,13 @@ import Testing
 
 @Suite("TLS handshakes that fail, stall or never come", .live)
 struct HTTPServerHandshakeTests {
-    static let get = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
-
     func isServed(_ server: TestServer) throws -> Bool {
-        try TLSClient(server.address).exchange(Self.get)?.status == 200
+        try TLSClient(server.address).exchange(plainGet)?.status == 200
     }
 
     static let noHandshakes: [String: [UInt8]] = [
-        "plain HTTP": Array(get.utf8),
-        "a greater plain request": Array((get + String(repeating: "x", count: 30_000)).utf8),
+        "plain HTTP": Array(plainGet.utf8),
+        "a greater plain request": Array((plainGet + String(repeating: "x", count: 30_000)).utf8),
         "zeros": [UInt8](repeating: 0, count: 100),
         "a record of an unknown type": [0x63, 3, 3, 0, 4, 1, 2, 3, 4],
         "a record too long": [0x16, 3, 1, 0xff, 0xff] + [UInt8](repeating: 1, count: 70_000),
@@ -39,20 +37,19 @@ struct HTTPServerHandshakeTests {
         // The answer is an alert record, a plain 400 to other protocols, or nothing after the peer's own alert.
         #expect([0x15, nil].contains(answer.bytes.first) || answer.bytes.starts(with: Array("HTTP/1.1 400 ".utf8)))
         #expect(server.waitUntil { $0.closed(.handshake) == 1 && $0.open == 1 })
-        #expect(other.exchange(Self.get)?.status == 200)
+        #expect(other.exchange(plainGet)?.status == 200)
         await server.stop()
         // The wake descriptor lives as long as the server.
         #expect(faults.openDescriptors == 1)
     }
 
     @Test("A handshake has one deadline, before and after the server's messages", arguments: [0, 1, 50, 10_000])
-    func deadline(_ count: Int) async throws {
+    func deadline(_ count: Int) throws {
         let server = try TestServer.secure { limits in limits.handshakeDeadline = .milliseconds(100) }
         let client = try BlockingClient(server.address)
         client.send(Array(try TLSClient.clientHello().prefix(count)))
         #expect(client.read().end != .timedOut)
         #expect(server.waitUntil { $0.closed(.handshake) == 1 && $0.open == 0 })
-        await server.stop()
     }
 
     @Test("A handshake that is abandoned leaves nothing behind", arguments: [0, 10, 10_000])
@@ -74,26 +71,20 @@ struct HTTPServerHandshakeTests {
     }
 
     @Test("At the connection limit a slow handshake is closed to make room")
-    func eviction() async throws {
-        let server = try TestServer.secure { limits in
-            limits.connections = 2
-            limits.reservedConnections = 0
-            limits.slowRequestAge = .zero
+    func eviction() throws {
+        let server = try TestServer.secure {
+            ($0.connections, $0.reservedConnections, $0.slowRequestAge) = (2, 0, .zero)
         }
         let silent = try (0..<2).map { _ in try BlockingClient(server.address) }
         #expect(server.waitUntil { $0.open == 2 })
         #expect(try isServed(server))
         #expect(silent[0].read().end != .timedOut)
         #expect(server.waitUntil { $0.closed(.limit) == 1 })
-        await server.stop()
     }
 
     @Test("At the handshake limit a slow handshake is closed to make room, and a new client is served")
-    func handshakeLimit() async throws {
-        let server = try TestServer.secure { limits in
-            limits.handshakes = 3
-            limits.slowHandshakeAge = .milliseconds(20)
-        }
+    func handshakeLimit() throws {
+        let server = try TestServer.secure { ($0.handshakes, $0.slowHandshakeAge) = (3, .milliseconds(20)) }
         let hello = try TLSClient.clientHello()
         let stalled = try (0..<20).map { number in
             let client = try BlockingClient(server.address)
@@ -105,15 +96,11 @@ struct HTTPServerHandshakeTests {
         #expect(server.waitUntil { $0.closed(.handshake) >= 17 })
         #expect(stalled[0].read().end != .timedOut)
         #expect(server.server.counters.open <= 4)
-        await server.stop()
     }
 
     @Test("A silent connection does not count as a handshake")
-    func silence() async throws {
-        let server = try TestServer.secure { limits in
-            limits.handshakes = 1
-            limits.slowHandshakeAge = .seconds(3_600)
-        }
+    func silence() throws {
+        let server = try TestServer.secure { ($0.handshakes, $0.slowHandshakeAge) = (1, .seconds(3_600)) }
         let silent = try (0..<20).map { _ in try BlockingClient(server.address) }
         #expect(server.waitUntil { $0.open == 20 })
         #expect(try isServed(server))
@@ -121,89 +108,68 @@ struct HTTPServerHandshakeTests {
         // A silent client can still begin its handshake.
         silent[0].send(try TLSClient.clientHello())
         #expect(silent[0].read { $0.count > 5 }.bytes.first == 0x16)
-        await server.stop()
     }
 
     @Test("A handshake that waits for its turn has the same deadline, and is dropped if its client leaves")
-    func waiting() async throws {
-        let server = try TestServer.secure { limits in
-            limits.handshakes = 1
-            limits.slowHandshakeAge = .seconds(3_600)
-            limits.handshakeDeadline = .milliseconds(300)
+    func waiting() throws {
+        let server = try TestServer.secure {
+            ($0.handshakes, $0.slowHandshakeAge, $0.handshakeDeadline) = (1, .seconds(3_600), .milliseconds(300))
         }
-        let clients = try (0..<3).map { _ in
-            let client = try BlockingClient(server.address)
-            client.send([0x16])
-            return client
-        }
+        let clients = try server.clients(3, sending: [0x16])
         #expect(server.waitUntil { $0.accepted == 3 })
         clients[2].reset()
         #expect(clients[1].read().end != .timedOut)
         #expect(server.waitUntil { $0.closed(.handshake) == 3 && $0.open == 0 })
-        await server.stop()
     }
 
     @Test("Concurrent handshakes from one address are all served, even beyond its share", arguments: [4_000, 64])
     func manyOfOne(_ connections: Int) async throws {
-        let server = try TestServer.secure { limits in
-            limits.secureConnections = connections
-            limits.handshakes = 4
-            limits.slowHandshakeAge = .seconds(3_600)
+        let server = try TestServer.secure {
+            ($0.secureConnections, $0.handshakes, $0.slowHandshakeAge) = (connections, 4, .seconds(3_600))
         }
         let address = server.address
         let served = await withTaskGroup(of: Bool.self) { group in
             for _ in 0..<40 {
-                group.addTask {
-                    (try? TLSClient(address).exchange(Self.get)?.status) == 200
-                }
+                group.addTask { (try? TLSClient(address).exchange(plainGet)?.status) == 200 }
             }
             return await group.reduce(0) { $0 + ($1 ? 1 : 0) }
         }
         #expect(served == 40)
         #expect(server.server.counters.closed(.handshake) == 0)
-        await server.stop()
     }
 
     /// The connection limit is so low that two connections from one address exceed its share.
     func serverForFew(handshakes: Int, slow: Duration) throws -> TestServer {
-        try TestServer.secure { limits in
-            limits.secureConnections = 64
-            limits.handshakes = handshakes
-            limits.slowHandshakeAge = slow
-        }
+        try TestServer.secure { ($0.secureConnections, $0.handshakes, $0.slowHandshakeAge) = (64, handshakes, slow) }
     }
 
     @Test("Unfinished handshakes from one address do not delay clients from other addresses")
-    func stalledPeer() async throws {
+    func stalledPeer() throws {
         let server = try serverForFew(handshakes: 8, slow: .seconds(3_600))
-        let many = try (0..<30).map { _ in try BlockingClient(server.address, from: [127, 0, 0, 2]) }
-        for client in many { client.send([0x16]) }
-        #expect(server.waitUntil { $0.open == 30 })
+        let many = try server.clients(30, from: [127, 0, 0, 2], sending: [0x16])
+        #expect(server.waitUntil { $0.open == many.count })
         for _ in 0..<3 { #expect(try isServed(server)) }
         #expect(server.server.counters.closed(.handshake) == 0)
-        await server.stop()
     }
 
     @Test("A slow handshake of a peer over its share is closed before an older one from another address")
-    func slowPeer() async throws {
+    func slowPeer() throws {
         let server = try serverForFew(handshakes: 4, slow: .zero)
         let hello = try TLSClient.clientHello()
         let slow = try BlockingClient(server.address, from: [127, 0, 0, 3])
         slow.send(Array(hello.dropLast()))
         let handshakeBytes = 46 * 1_024
         #expect(server.waitUntil { $0.heldBytes > handshakeBytes })
-        let many = try (0..<3).map { _ in try BlockingClient(server.address, from: [127, 0, 0, 2]) }
-        for client in many { client.send([0x16]) }
-        #expect(server.waitUntil { $0.heldBytes > 4 * handshakeBytes })
+        let many = try server.clients(3, from: [127, 0, 0, 2], sending: [0x16])
+        #expect(server.waitUntil { $0.heldBytes > (many.count + 1) * handshakeBytes })
         for _ in 0..<3 { #expect(try isServed(server)) }
         #expect(server.waitUntil { $0.closed(.handshake) == 1 })
         slow.send(Array(hello.suffix(1)))
         #expect(slow.read { $0.count > 5 }.bytes.first == 0x16)
-        await server.stop()
     }
 
     @Test("A peer over its share gets its turn, even if many other addresses leave their handshakes unfinished")
-    func outnumberedPeer() async throws {
+    func outnumberedPeer() throws {
         let server = try serverForFew(handshakes: 1, slow: .seconds(3))
         let hello = try TLSClient.clientHello()
         let others = try (1...8).map { try BlockingClient(server.address, from: [127, 0, 1, $0]) }
@@ -214,22 +180,18 @@ struct HTTPServerHandshakeTests {
         #expect(many[1].read { $0.count > 5 }.bytes.first == 0x16)
         // The first of the others was closed to make room, not all of them one after another.
         #expect(server.server.counters.closed(.handshake) <= 3)
-        await server.stop()
     }
 
     @Test("Handshakes that would exceed the memory of connections wait for their turn")
-    func handshakeMemory() async throws {
-        let server = try TestServer.secure { limits in
-            limits.connectionBytes = 500_000
-            limits.slowHandshakeAge = .seconds(3_600)
-            limits.handshakeDeadline = .milliseconds(500)
+    func handshakeMemory() throws {
+        let server = try TestServer.secure {
+            ($0.connectionBytes, $0.slowHandshakeAge) = (500_000, .seconds(3_600))
+            $0.handshakeDeadline = .milliseconds(500)
         }
         let hello = try TLSClient.clientHello()
-        let clients = try (0..<20).map { _ in try BlockingClient(server.address) }
-        for client in clients { client.send(hello) }
-        #expect(server.waitUntil { $0.closed(.handshake) == 20 && $0.open == 0 })
+        let clients = try server.clients(20, sending: hello)
+        #expect(server.waitUntil { $0.closed(.handshake) == clients.count && $0.open == 0 })
         #expect(server.server.counters.closed(.memory) == 0)
-        await server.stop()
     }
 
     @Test("Stopping does not wait for a handshake")

@@ -4,17 +4,15 @@ import Testing
 
 @Suite("The server over TLS", .live)
 struct HTTPServerTLSTests {
-    static let get = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
-
     @Test(
         "A connection serves one request after another over TLS 1.3, and ends with close_notify",
         arguments: TestServer.Kind.allCases
     )
-    func keepAlive(kind: TestServer.Kind) async throws {
+    func keepAlive(kind: TestServer.Kind) throws {
         let server = try TestServer.secure(kind)
         let client = try TLSClient(server.address)
         #expect(client.version == "TLSv1.3")
-        #expect(client.exchange(Self.get)?.text == "OK")
+        #expect(client.exchange(plainGet)?.text == "OK")
         #expect(client.exchange("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello")?.text == "hello")
         client.send("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
         let last = client.read()
@@ -22,14 +20,13 @@ struct HTTPServerTLSTests {
         #expect(last.end == .endOfStream)
         client.shutdownWrite()
         #expect(server.waitUntil { $0.closed(.finished) == 1 && $0.open == 0 })
-        await server.stop()
     }
 
     @Test(
         "Requests sent at once, in one record or in many, are all answered in order",
         arguments: TestServer.Kind.allCases
     )
-    func pipelined(kind: TestServer.Kind) async throws {
+    func pipelined(kind: TestServer.Kind) throws {
         let server = try TestServer.secure(kind)
         let requests = (0..<200).map { number in
             let body = "\(number)-" + String(repeating: "x", count: number)
@@ -42,81 +39,72 @@ struct HTTPServerTLSTests {
         let single = try TLSClient(server.address)
         for byte in requests[3] { single.send(String(byte)) }
         #expect(single.readResponses(1).first?.text == "3-xxx")
-        await server.stop()
     }
 
     @Test("Records larger than the receive buffer are read to their end")
-    func smallBuffer() async throws {
+    func smallBuffer() throws {
         let server = try TestServer.secure { limits in limits.receiveBytes = 100 }
         let client = try TLSClient(server.address)
         let body = String(repeating: "y", count: 10_000)
         let request = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10000\r\n\r\n\(body)"
-        client.send(request + request + Self.get)
+        client.send(request + request + plainGet)
         let answers = client.readResponses(3)
         #expect(answers.map(\.body.count) == [10_000, 10_000, 2])
-        await server.stop()
     }
 
     @Test("A client that reads late gets every byte", arguments: TestServer.Kind.allCases)
-    func slowReader(kind: TestServer.Kind) async throws {
-        let server = try TestServer.secure(kind) { limits in
-            limits.http.bodyBytes = 1_000_000
-            limits.requestBytes = 2_000_000
-            limits.waitingAnswerBytes = 2_000_000
+    func slowReader(kind: TestServer.Kind) throws {
+        let server = try TestServer.secure(kind) {
+            ($0.http.bodyBytes, $0.requestBytes, $0.waitingAnswerBytes) = (1_000_000, 2_000_000, 2_000_000)
         }
         let client = try TLSClient(server.address)
         let body = String(repeating: "z", count: 1_000_000)
         client.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n\(body)")
         #expect(client.readResponses(1).first?.body.count == 1_000_000)
-        await server.stop()
     }
 
     @Test("A client may end with or without close_notify", arguments: TestServer.Kind.allCases)
-    func clientEnds(kind: TestServer.Kind) async throws {
+    func clientEnds(kind: TestServer.Kind) throws {
         let server = try TestServer.secure(kind)
         let polite = try TLSClient(server.address)
-        #expect(polite.exchange(Self.get)?.status == 200)
+        #expect(polite.exchange(plainGet)?.status == 200)
         polite.sayClose()
         #expect(polite.read().end == .endOfStream)
         let abrupt = try TLSClient(server.address)
-        #expect(abrupt.exchange(Self.get)?.status == 200)
+        #expect(abrupt.exchange(plainGet)?.status == 200)
         abrupt.shutdownWrite()
         #expect(server.waitUntil { $0.closed(.client) == 2 && $0.open == 0 })
-        await server.stop()
     }
 
     @Test(
         "An unfinished record counts in the memory of connections; beyond its bound such connections are closed",
         arguments: [1, 5, 6, 16_000]
     )
-    func recordBegun(_ byteCount: Int) async throws {
+    func recordBegun(_ byteCount: Int) throws {
         let mostBytes = 1_000_000
         let server = try TestServer.secure { limits in limits.connectionBytes = mostBytes }
         let quiet = try TLSClient(server.address)
         let others = try (0..<40).map { _ in try TLSClient(server.address) }
         var idle = 0
         // A connection may count as idle before the memory of its handshake is subtracted.
-        #expect(
-            server.waitUntil { counters in
-                idle = counters.heldBytes
-                return counters.idle == 41 && idle < 41 * 13_000
-            }
-        )
+        let areIdle = server.waitUntil { counters in
+            idle = counters.heldBytes
+            return counters.idle == 41 && idle < 41 * 13_000
+        }
+        #expect(areIdle)
         others[0].beginRecord(byteCount)
         #expect(server.waitUntil { $0.heldBytes >= idle + 16_384 })
         for other in others.dropFirst() { other.beginRecord(byteCount) }
         #expect(server.waitUntil { $0.closed(.memory) > 0 })
-        #expect(quiet.exchange(Self.get)?.status == 200)
+        #expect(quiet.exchange(plainGet)?.status == 200)
         #expect(server.server.counters.heldBytes <= mostBytes)
-        await server.stop()
     }
 
     @Test("An idle connection is closed with close_notify", arguments: TestServer.Kind.allCases)
-    func idle(kind: TestServer.Kind) async throws {
+    func idle(kind: TestServer.Kind) throws {
         let server = try TestServer.secure(kind) { limits in limits.idleTimeout = .milliseconds(50) }
         #expect(try TLSClient(server.address).read().end == .endOfStream)
         #expect(server.waitUntil { $0.closed(.idle) == 1 })
-        await server.stop()
     }
 
     @Test("Stopping answers requests that have begun, and ends with close_notify", arguments: TestServer.Kind.allCases)
@@ -136,7 +124,7 @@ struct HTTPServerTLSTests {
     }
 
     @Test("A new certificate serves new connections; earlier connections keep the old one")
-    func exchangeOfCertificates() async throws {
+    func exchangeOfCertificates() throws {
         let certificates = try TestCertificates.shared.get()
         let publisher = Published(try certificates.good.serverContext())
         let server = try TestServer(tls: publisher)
@@ -144,10 +132,9 @@ struct HTTPServerTLSTests {
         publisher.publish(try certificates.untrusted.serverContext())
         #expect(throws: TLSError.self) { try TLSClient(server.address) }
         let after = try TLSClient(server.address, authorityFile: certificates.otherAuthorityFile)
-        #expect(after.exchange(Self.get)?.status == 200)
-        #expect(before.exchange(Self.get)?.status == 200)
+        #expect(after.exchange(plainGet)?.status == 200)
+        #expect(before.exchange(plainGet)?.status == 200)
         publisher.publish(try certificates.good.serverContext())
-        #expect(try TLSClient(server.address).exchange(Self.get)?.status == 200)
-        await server.stop()
+        #expect(try TLSClient(server.address).exchange(plainGet)?.status == 200)
     }
 }

@@ -1,37 +1,34 @@
+import Dispatch
 import LLHTTP
 import LLTestSupport
 import Testing
 
 @Suite("The server on a socket", .live)
 struct HTTPServerTests {
-    static let get = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
-
     @Test("The error for a port in use names the address")
-    func portInUse() async throws {
+    func portInUse() throws {
         let server = try TestServer()
         let second = HTTPServer(configuration: HTTPServerConfiguration(address: server.address, workerCount: 1)) {
             _ in TestHandler.probe()
         }
         let error = #expect(throws: SocketError.self) { try second.start() }
         #expect(error?.description == "cannot bind to \(server.address): Address already in use")
-        await server.stop()
     }
 
     @Test("CONNECT is not implemented for any resource: 501 and a close (RFC 9110 §9.3.6, §15.6.2)")
-    func connect() async throws {
+    func connect() throws {
         let server = try TestServer()
         let client = try BlockingClient(server.address)
         let answer = try #require(client.exchange("CONNECT a:443 HTTP/1.1\r\nHost: a:443\r\n\r\n"))
         #expect(answer.status == 501 && answer["connection"] == "close")
         #expect(client.read().end == .endOfStream)
-        await server.stop()
     }
 
     @Test(
         "A client that sends the whole of a too large body still reads the refusal",
         arguments: TestServer.Kind.allCases
     )
-    func lingering(kind: TestServer.Kind) async throws {
+    func lingering(kind: TestServer.Kind) throws {
         let server = try TestServer(kind)
         let client = try BlockingClient(server.address)
         // The body is smaller than the limit of bytes dropped after the last answer, and larger than a socket's buffer.
@@ -42,19 +39,90 @@ struct HTTPServerTests {
         #expect(answer.end == .endOfStream)
         client.reset()
         #expect(server.waitUntil { $0.closed(.refused) == 1 && $0.open == 0 })
-        await server.stop()
     }
 
     @Test("A client that ends its side still gets its answers", arguments: TestServer.Kind.allCases)
-    func halfClose(kind: TestServer.Kind) async throws {
+    func halfClose(kind: TestServer.Kind) throws {
         let server = try TestServer(kind)
         let client = try BlockingClient(server.address)
-        client.send(Self.get + "GET /park HTTP/1.1\r\nHost: a\r\n\r\n")
+        client.send(plainGet + "GET /park HTTP/1.1\r\nHost: a\r\n\r\n")
         client.shutdownWrite()
         #expect(server.waitUntil { $0.parked == 1 })
         server.server.wakeParked()
         #expect(client.readResponses(2).map(\.text) == ["OK", "woken"])
         #expect(client.read().end == .endOfStream)
-        await server.stop()
+    }
+}
+
+@Suite("Stopping the server", .live)
+struct HTTPServerStoppingTests {
+    /// Sends requests until the server is gone, and counts the statuses; nil is that of a request without an answer.
+    private static func load(_ address: ListenAddress, keepsConnection: Bool, _ statuses: Locked<[Int?: Int]>) {
+        while let client = try? BlockingClient(address) {
+            var isOpen = true
+            while isOpen {
+                let response = client.exchange(plainGet)
+                statuses.withLock { $0[response?.status, default: 0] += 1 }
+                isOpen = response.map { keepsConnection && $0["connection"] != "close" } ?? false
+            }
+        }
+    }
+
+    @Test(
+        "Stopping under load, with new connections coming, answers every accepted request",
+        arguments: 1...3,
+        TestServer.Kind.allCases
+    )
+    func underLoad(round: Int, kind: TestServer.Kind) async throws {
+        let server = try TestServer(kind, workerCount: 2)
+        let (address, load, statuses) = (server.address, DispatchGroup(), Locked<[Int?: Int]>([:]))
+        for number in 0..<10 {
+            DispatchQueue(label: "load-\(number)").async(group: load) {
+                Self.load(address, keepsConnection: number < 6, statuses)
+            }
+        }
+        #expect(server.waitUntil { $0.requests > 2_000 })
+        let cutOff = await server.server.stop(drainDelay: .zero, grace: .seconds(600))
+        load.wait()
+        #expect(cutOff == 0)
+        #expect(statuses.withLock { $0.count == 1 && $0[200, default: 0] >= 2_000 })
+        #expect(server.server.counters.open == 0)
+    }
+
+    @Test(
+        "During the drain delay connections are accepted, and each answer closes its connection; a stop without grace ends it",
+        arguments: TestServer.Kind.allCases
+    )
+    func drainDelay(kind: TestServer.Kind) async throws {
+        let server = try TestServer(kind)
+        async let stopped = server.server.stop(drainDelay: .seconds(60), grace: .seconds(5))
+        await eventually("the server drains") { server.server.isDraining }
+        var response: TestResponse?
+        for _ in 0..<50 where response?["connection"] != "close" {
+            response = try BlockingClient(server.address).exchange(plainGet)
+        }
+        #expect(response?["connection"] == "close")
+        server.server.beginStop(drainDelay: .zero, grace: .zero)
+        _ = await stopped
+        #expect(throws: SocketError.self) { try BlockingClient(server.address) }
+    }
+
+    @Test("A parked request is answered before the server ends", arguments: TestServer.Kind.allCases)
+    func parked(kind: TestServer.Kind) async throws {
+        let server = try TestServer(kind)
+        let client = try server.parkedClients(1)[0]
+        async let stopped = server.server.stop(drainDelay: .zero, grace: .seconds(600))
+        await eventually("the server drains") { server.server.isDraining }
+        server.server.wakeParked()
+        #expect(client.readResponses(1).first?.text == "woken")
+        #expect(await stopped == 0)
+    }
+
+    @Test("After the grace period the remaining requests are cut off and counted", arguments: TestServer.Kind.allCases)
+    func grace(kind: TestServer.Kind) async throws {
+        let server = try TestServer(kind)
+        let client = try server.parkedClients(1)[0]
+        #expect(await server.server.stop(drainDelay: .zero, grace: .milliseconds(100)) == 1)
+        #expect(client.read().end != .timedOut)
     }
 }

@@ -7,8 +7,6 @@ import Testing
 struct MemoryOrderTests {
     private static let body = String(repeating: "b", count: 4_000)
     private static let head = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4000\r\n\r\n"
-    private static let get = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
-
     /// Clients of a Unix socket count for no peer, so only their state counts.
     private static func server(connectionBytes: Int) throws -> TestServer {
         try TestServer.limited(.unix) { limits in limits.connectionBytes = connectionBytes }
@@ -18,9 +16,9 @@ struct MemoryOrderTests {
     private static let states: [(String, sends: [String], now: MemoryRank, later: MemoryRank)] = [
         ("nothing", [], .fresh, .idle),
         ("empty lines", ["\r\n"], .fresh, .slow),
-        ("a request and its end", [get], .idle, .idle),
+        ("a request and its end", [plainGet], .idle, .idle),
         ("a part of a head", ["GET / HT"], .fresh, .slow),
-        ("a part of a second head", [get, "GET / HT"], .fresh, .slow),
+        ("a part of a second head", [plainGet, "GET / HT"], .fresh, .slow),
         ("a part of a body", [head + "b"], .fresh, .slow),
         ("a request that waits", ["GET /park HTTP/1.1\r\nHost: a\r\n\r\n"], .parked, .parked),
         ("a request that ends the connection", ["GET / HTTP/1.0\r\n\r\n"], .idle, .idle),
@@ -54,14 +52,12 @@ struct MemoryOrderTests {
     @Test("A request that is given up gets 503, or 408 if its client takes too long", arguments: [0, 2])
     func answers(_ seconds: Int) {
         for (sends, status) in [(Self.head + "b", seconds == 0 ? 503 : 408), ("GET / HT", seconds == 0 ? 503 : 408)] {
-            let driver = ConnectionDriver()
-            driver.send(sends)
+            let driver = ConnectionDriver(sending: sends)
             driver.advance(by: .seconds(seconds))
             #expect(driver.giveUp() && driver.statuses == [status] && driver.writeIsShut, "\(sends)")
             #expect(driver.responses.first?["connection"] == "close")
         }
-        let parked = ConnectionDriver()
-        parked.send("GET /park HTTP/1.1\r\nHost: a\r\n\r\n")
+        let parked = ConnectionDriver(sending: "GET /park HTTP/1.1\r\nHost: a\r\n\r\n")
         parked.advance(by: .seconds(seconds))
         #expect(parked.giveUp() && parked.statuses == [503] && parked.writeIsShut)
         #expect(parked.responses.first?["retry-after"] == "1")
@@ -69,14 +65,12 @@ struct MemoryOrderTests {
     }
 
     @Test("Parked requests outlive fresh ones, and a fresh request that is given up gets 503")
-    func parkedLast() async throws {
+    func parkedLast() throws {
         let server = try Self.server(connectionBytes: 400_000)
         let waiting = "GET /park HTTP/1.1\r\nHost: a\r\nX-Filler: " + String(repeating: "f", count: 7_000) + "\r\n\r\n"
-        let parked = try (0..<12).map { _ in try BlockingClient(server.address) }
-        for client in parked { client.send(waiting) }
+        let parked = try server.clients(12, sending: Array(waiting.utf8))
         #expect(server.waitUntil { $0.parked == parked.count })
-        let fresh = try (0..<60).map { _ in try BlockingClient(server.address) }
-        for client in fresh { client.send(Self.head + Self.body.prefix(2_000)) }
+        let fresh = try server.clients(60, sending: Array((Self.head + Self.body.prefix(2_000)).utf8))
         #expect(server.waitUntil { $0.overloaded > 0 && $0.accepted == 72 })
         // The requests given up have an answer; the others send the rest.
         for client in fresh { client.send(Array(Self.body.utf8.suffix(2_000))) }
@@ -84,25 +78,22 @@ struct MemoryOrderTests {
         #expect(statuses.allSatisfy { $0 == 200 || $0 == 503 } && statuses.contains(503), "\(statuses)")
         server.server.wakeParked()
         for client in parked { #expect(client.readResponses(1).first?.status == 200) }
-        await server.stop()
     }
 
     @Test("Parked requests hold at most half of the memory; beyond that the largest ones get 503")
-    func tooManyParked() async throws {
+    func tooManyParked() throws {
         let server = try Self.server(connectionBytes: 400_000)
         let filler = "X-Filler: " + String(repeating: "f", count: 7_500) + "\r\n"
         let waiting = "GET /park HTTP/1.1\r\nHost: a\r\n" + String(repeating: filler, count: 2) + "\r\n"
         let honest = try BlockingClient(server.address)
         honest.send(Self.head + Self.body.prefix(2_000))
         #expect(server.waitUntil { $0.active == 1 })
-        let parked = try (0..<60).map { _ in try BlockingClient(server.address) }
-        for client in parked { client.send(waiting) }
+        let parked = try server.clients(60, sending: Array(waiting.utf8))
         #expect(server.waitUntil { $0.overloaded >= 20 && $0.accepted == 61 })
         honest.send(Array(Self.body.utf8.suffix(2_000)))
         #expect(honest.readResponses(1).first?.status == 200)
         server.server.wakeParked()
         let statuses = parked.map { $0.readResponses(1).first?.status }
         #expect(statuses.allSatisfy { $0 == 200 || $0 == 503 } && statuses.contains(200), "\(statuses)")
-        await server.stop()
     }
 }

@@ -6,7 +6,6 @@ import Testing
 
 @Suite("A saturated server", .live)
 struct OverloadTests {
-    private static let get = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
     private static let health = "GET /livez HTTP/1.1\r\nHost: a\r\n\r\n"
 
     private let gate = Gate()
@@ -61,12 +60,45 @@ struct OverloadTests {
         for client in many + others { #expect(client.exchange(Self.health)?.status == 200) }
         others[0].send("GET /held HTTP/1.1\r\nHost: a\r\n\r\n")
         gate.reached.wait()
-        for client in many { client.send(Self.get) }
+        for client in many { client.send(plainGet) }
         others[1].send(Self.health)
         gate.open.signal()
         let answers = many.map { $0.readResponses(1).first }
         for client in others { #expect(client.readResponses(1).first?.status == 200) }
         await server.stop()
         return answers
+    }
+}
+
+@Suite("A worker that is stuck")
+struct StuckWorkerTests {
+    @Test("A worker is reported once it has not answered within the limit, until it answers again")
+    func stuck() throws {
+        let (begun, gate) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        let server = try TestServer(workerCount: 1) { _ in
+            TestHandler(head: { _, _ in
+                begun.signal()
+                gate.wait()
+                return .respond
+            })
+        }
+        let limit = Duration.seconds(10)
+        var now = MonotonicClock.now()
+        // Each check reports the answer to the check before. An idle worker answers them all.
+        for _ in 0..<3 {
+            #expect(becomesTrue { server.server.stuckWorker(at: now, within: limit) == nil })
+            now = now + .seconds(1)
+        }
+        let client = try BlockingClient(server.address)
+        client.send(plainGet)
+        begun.wait()
+        func stuckWorker() -> Int? {
+            now = now + limit + .milliseconds(1)
+            return server.server.stuckWorker(at: now, within: limit)
+        }
+        #expect(becomesTrue { stuckWorker() == 0 })
+        gate.signal()
+        #expect(client.readResponses(1).count == 1)
+        #expect(becomesTrue { stuckWorker() == nil })
     }
 }

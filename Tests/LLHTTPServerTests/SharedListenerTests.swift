@@ -7,31 +7,28 @@ import Testing
 
 @Suite("A server's Unix socket: one queue for all workers", .live)
 struct SharedListenerTests {
-    static let get = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
-
     /// The number of these clients that each worker serves.
     private func shares(of clients: [BlockingClient]) -> [String: Int] {
         var shares: [String: Int] = [:]
-        for client in clients { shares[client.exchange(Self.get)?.text ?? "none", default: 0] += 1 }
+        for client in clients { shares[client.exchange(plainGet)?.text ?? "none", default: 0] += 1 }
         return shares
     }
 
     @Test("Connections that come one by one or at once are spread over the workers", arguments: [1, 2, 3])
-    func spread(workers: Int) async throws {
+    func spread(workers: Int) throws {
         let server = try TestServer(.unix, workerCount: workers) { TestHandler.named("\($0)") }
         let clients = try (0..<48).map { _ in try BlockingClient(server.address) }
         let shares = shares(of: clients)
         #expect(shares == Dictionary(uniqueKeysWithValues: (0..<workers).map { ("\($0)", 48 / workers) }))
         // A connection of the worker with the fewest is replaced by one of the same worker.
-        let leaving = clients[0].exchange(Self.get)?.text
+        let leaving = clients[0].exchange(plainGet)?.text
         clients[0].shutdownWrite()
         #expect(server.waitUntil { $0.open == 47 })
-        #expect(try BlockingClient(server.address).exchange(Self.get)?.text == leaving)
-        await server.stop()
+        #expect(try BlockingClient(server.address).exchange(plainGet)?.text == leaving)
     }
 
     @Test("At most the reserve of connections waits for a worker that is stuck; the others are served elsewhere")
-    func stuckWorker() async throws {
+    func stuckWorker() throws {
         let gate = Gate()
         var limits = HTTPServerLimits.patient
         limits.reservedConnections = 4
@@ -40,7 +37,7 @@ struct SharedListenerTests {
         }
         var clients = try (0..<2).map { _ in try BlockingClient(server.address) }
         #expect(server.waitUntil { $0.open == 2 })
-        clients[1].send(Self.get)
+        clients[1].send(plainGet)
         gate.reached.wait()
         for _ in 0..<18 { clients.append(try BlockingClient(server.address)) }
         // The stuck worker has accepted one.
@@ -50,7 +47,6 @@ struct SharedListenerTests {
         for _ in clients { gate.open.signal() }
         #expect(clients[1].readResponses(1).first?.text == "1")
         #expect(shares(of: clients) == ["0": 15, "1": 5])
-        await server.stop()
     }
 
     @Test("A connection that was handed over and not taken is closed when its worker ends")
@@ -60,8 +56,7 @@ struct SharedListenerTests {
             TestHandler.probe()
         }
         var worker = Worker(handle, of: server, handler: TestHandler.probe())
-        var pair: [Int32] = [0, 0]
-        try #require(unsafe socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &pair) == 0)
+        let pair = try Socket.pair()
         defer { _ = close(pair[1]) }
         #expect(handle.send(.serve(pair[0])))
         worker.closeEverything()
@@ -79,14 +74,10 @@ struct SharedListenerTests {
         var clients = try (0..<workers).map { _ in try BlockingClient(server.address) }
         #expect(server.waitUntil { $0.open == workers })
         for client in clients {
-            client.send(Self.get)
+            client.send(plainGet)
             gate.reached.wait()
         }
-        for _ in 0..<50 {
-            let client = try BlockingClient(server.address)
-            client.send(Self.get)
-            clients.append(client)
-        }
+        clients += try server.clients(50, sending: Array(plainGet.utf8))
         server.server.beginStop(drainDelay: .zero, grace: .seconds(600))
         for _ in clients { gate.open.signal() }
         for client in clients { #expect(client.readResponses(1).first?.status == 200) }

@@ -5,7 +5,6 @@ import Testing
 
 @Suite("A server's Unix socket: its file", .live)
 struct UnixListenerTests {
-    static let get = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
     let folder: ShortFolder
     let path: UnixSocketPath
 
@@ -28,7 +27,7 @@ struct UnixListenerTests {
 
     func isSocket(_ path: String) -> Bool { mode(path).map { $0 & S_IFMT == S_IFSOCK } ?? false }
 
-    func status() throws -> Int? { try BlockingClient(path).exchange(Self.get)?.status }
+    func status() throws -> Int? { try BlockingClient(path).exchange(plainGet)?.status }
 
     /// Leaves the socket file of a process that is gone.
     func leaveStale(_ path: UnixSocketPath) throws {

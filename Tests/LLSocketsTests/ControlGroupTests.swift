@@ -10,10 +10,8 @@ struct ControlGroupTests {
         defer { try? FileManager.default.removeItem(at: root) }
         for (path, text) in files {
             let file = root.appending(path: path)
-            try FileManager.default.createDirectory(
-                at: file.deletingLastPathComponent(),
-                withIntermediateDirectories: true
-            )
+            let folder = file.deletingLastPathComponent()
+            try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
             try Data(text.utf8).write(to: file)
         }
         let group = ControlGroup(root: root.path, membership: root.appending(path: "membership").path)

@@ -9,32 +9,15 @@ final class TLSPair {
     private let descriptors: [Int32]
 
     init(client context: TLSContext, server serverContext: TLSContext, hostName: String = "localhost") throws {
-        var pair: [Int32] = [-1, -1]
-        // `socketpair` fills the two entries the array holds.
-        let made = unsafe pair.withUnsafeMutableBufferPointer { buffer in
-            let kind = SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue
-            return unsafe socketpair(AF_UNIX, Int32(kind), 0, buffer.baseAddress)
-        }
-        guard made == 0 else { throw TestSupportError("socketpair") }
-        descriptors = pair
-        client = try TLSConnection(client: context, descriptor: pair[0], hostName: hostName)
-        server = try TLSConnection(server: serverContext, descriptor: pair[1])
+        descriptors = try Socket.pair()
+        client = try TLSConnection(client: context, descriptor: descriptors[0], hostName: hostName)
+        server = try TLSConnection(server: serverContext, descriptor: descriptors[1])
     }
 
-    deinit {
-        for descriptor in descriptors { _ = close(descriptor) }
-    }
+    deinit { for descriptor in descriptors { _ = close(descriptor) } }
 
     /// Shuts down the client's socket under its connection, as a broken network would.
-    func breakClient() {
-        _ = shutdown(descriptors[0], Int32(SHUT_RDWR))
-    }
-
-    /// Sends unencrypted bytes to the client, as many as the socket accepts.
-    func sendPlainly(_ bytes: [UInt8]) {
-        // At most the array's own length is sent.
-        _ = unsafe bytes.withUnsafeBytes { unsafe send(descriptors[1], $0.baseAddress, $0.count, 0) }
-    }
+    func breakClient() { _ = shutdown(descriptors[0], Int32(SHUT_RDWR)) }
 
     /// True if the client's socket holds unread bytes.
     var clientHasInput: Bool {

@@ -6,7 +6,6 @@ package class BlockingClient {
     private(set) final var stream: TestStream
     private final var buffer = [UInt8](repeating: 0, count: 65_536)
 
-    /// How a read ended.
     package enum ReadEnd: Equatable, Sendable {
         /// The peer ended the stream; under TLS it sent close_notify.
         case endOfStream
@@ -52,7 +51,6 @@ package class BlockingClient {
     @discardableResult
     package func send(_ text: String) -> Bool { send(Array(text.utf8)) }
 
-    /// Ends the sending direction.
     package func shutdownWrite() { _ = shutdown(descriptor, Int32(SHUT_WR)) }
 
     /// Reads until `isEnough`, the end, or `timeout`.
@@ -76,7 +74,6 @@ package class BlockingClient {
         return (received, .enough)
     }
 
-    /// Reads `count` whole responses.
     package func readResponses(_ count: Int, timeout: Duration = patienceOfTests) -> [TestResponse] {
         var parsed: [TestResponse] = []
         _ = read(timeout: timeout) { bytes in
@@ -86,7 +83,6 @@ package class BlockingClient {
         return parsed
     }
 
-    /// Sends a request and reads its response.
     package func exchange(_ request: String, timeout: Duration = patienceOfTests) -> TestResponse? {
         send(request)
         return readResponses(1, timeout: timeout).last
@@ -100,7 +96,6 @@ package class BlockingClient {
         return MonotonicClock.now() < deadline
     }
 
-    /// Closes with a reset.
     package func reset() {
         stream.socket.resetOnClose()
         stream = TestStream(Socket(takingOwnershipOf: -1))

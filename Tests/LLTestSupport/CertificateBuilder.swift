@@ -85,7 +85,6 @@ enum CertificateBuilder {
 }
 
 extension CertificateBuilder.Certificate {
-    /// Writes the certificate and the key as PEM.
     func write(certificateFile: String, keyFile: String) throws {
         try unsafe Self.write(to: certificateFile) { unsafe PEM_write_bio_X509($0, certificate) }
         try unsafe Self.write(to: keyFile) { unsafe PEM_write_bio_PrivateKey($0, key, nil, nil, 0, nil, nil) }

@@ -1,14 +1,14 @@
 package import LLHTTP
 
+/// A request for `/`, without a body.
+package let plainGet = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
+
 /// Drives one connection's state machine as a worker would, but without a socket and with a clock that tests move.
 package final class ConnectionDriver {
-    package static let get = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
-
     package var host: ConnectionHost
     package let connection: Connection
     /// The current time. It starts far enough from zero that no test reaches a moment before the clock's start.
     package var now: MonotonicInstant { host.now }
-    /// Everything the client received.
     package private(set) var received: [UInt8] = []
     /// Why the connection was closed; nil while it is open.
     package private(set) var closed: ConnectionCloseCause?
@@ -20,16 +20,19 @@ package final class ConnectionDriver {
     private var unread: [UInt8] = []
     private var inputIsOver = false
 
+    /// - Parameter text: What the client sends at once.
     package init(
         limits: HTTPServerLimits = HTTPServerLimits(),
         handler: any HTTPRequestHandler = TestHandler.probe(),
-        isOverLimit: Bool = false
+        isOverLimit: Bool = false,
+        sending text: String = ""
     ) {
         let start = MonotonicInstant(nanoseconds: 1_000_000_000_000)
         host = ConnectionHost(limits: limits, handler: handler, now: start)
         host.waitingSince = start
         host.unixSeconds = 784_111_777
         connection = Connection(id: 1, descriptor: -1, isOverLimit: isOverLimit, host)
+        send(text)
     }
 
     package var responses: [TestResponse] { TestResponse.parseAll(received) }
@@ -54,7 +57,6 @@ package final class ConnectionDriver {
 
     package func send(_ text: String) { send(Array(text.utf8)) }
 
-    /// The client ends its direction.
     package func endInput() {
         inputIsOver = true
         if closed == nil, connection.interest == .hangUp { perform { _ in connection.inputEnded() } }
@@ -78,7 +80,6 @@ package final class ConnectionDriver {
         perform { connection.received(bytes.span, by: &$0) }
     }
 
-    /// Wakes a parked request.
     package func wake() {
         perform { connection.wake(&$0) }
         deliver()
@@ -100,7 +101,11 @@ package final class ConnectionDriver {
     /// The client takes `count` more bytes of the waiting output.
     package func drain(_ count: Int) {
         room = (room ?? 0) + count
-        flush()
+        if connection.isWriting {
+            transfer()
+            perform { _ in }
+        }
+        deliver()
     }
 
     /// The worker closes the connection because memory is short.
@@ -133,14 +138,6 @@ package final class ConnectionDriver {
                 return
             }
         }
-    }
-
-    private func flush() {
-        if connection.isWriting {
-            transfer()
-            perform { _ in }
-        }
-        deliver()
     }
 
     private func transfer() {

@@ -3,8 +3,7 @@ internal import Glibc
 internal import LLHTTP
 package import Testing
 
-/// How long ``eventually(_:within:sourceLocation:_:)`` waits. Ten minutes are enough for a slow machine, and a run that
-/// hangs still ends.
+/// How long ``eventually(_:at:_:)`` waits. Ten minutes are enough for a slow machine, and a run that hangs still ends.
 package let patienceOfTests = Duration.seconds(600)
 
 /// The time within which something must be over. `.ci/run full` sets `TIMES_ARE_MEASURED` and gets `time` itself. Other
@@ -15,16 +14,11 @@ package func timeBound(_ time: Duration) -> Duration {
 
 /// Waits until other threads make the condition true. It checks once a millisecond and sleeps in between. If the time
 /// is over, the test fails but goes on, so that it can clean up.
-package func eventually(
-    _ what: Comment,
-    within patience: Duration = patienceOfTests,
-    sourceLocation: SourceLocation = #_sourceLocation,
-    _ isSo: () -> Bool
-) async {
-    let deadline = MonotonicClock.now() + patience
+package func eventually(_ what: Comment, at place: SourceLocation = #_sourceLocation, _ isSo: () -> Bool) async {
+    let deadline = MonotonicClock.now() + patienceOfTests
     while !isSo() {
         guard MonotonicClock.now() < deadline else {
-            Issue.record(what, sourceLocation: sourceLocation)
+            Issue.record(what, sourceLocation: place)
             return
         }
         try? await Task.sleep(for: .milliseconds(1))
@@ -41,7 +35,7 @@ package func becomesTrue(within patience: Duration = patienceOfTests, _ isSo: ()
     return true
 }
 
-/// True if the process runs under a sanitizer. Its own memory and time would spoil a measurement.
+/// A sanitizer's own memory and time would spoil a measurement.
 package enum Sanitizer {
     package static let isActive = unsafe dlsym(nil, "__tsan_init") != nil || dlsym(nil, "__asan_init") != nil
 }
@@ -50,9 +44,7 @@ package enum Sanitizer {
 package struct TestSupportError: Error, CustomStringConvertible {
     package let description: String
 
-    package init(_ description: String) {
-        self.description = description
-    }
+    package init(_ description: String) { self.description = description }
 }
 
 /// Random numbers that are the same in every run (SplitMix64).
@@ -68,20 +60,4 @@ package struct RepeatableGenerator: RandomNumberGenerator {
         mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
         return mixed ^ (mixed >> 31)
     }
-}
-
-/// Ways to cut a run of bytes into pieces.
-package enum ByteSplits {
-    /// The ends of the pieces, in rising order; the last is `count`. A failure can be repeated with the same seed.
-    package static func random(_ count: Int, seed: UInt64) -> [Int] {
-        var numbers = RepeatableGenerator(seed: seed)
-        var ends: [Int] = []
-        while ends.last ?? 0 < count {
-            ends.append(min(count, (ends.last ?? 0) + .random(in: 1...40, using: &numbers)))
-        }
-        return ends
-    }
-
-    /// One byte in each piece.
-    package static func single(_ count: Int) -> [Int] { Array(1..<(count + 1)) }
 }

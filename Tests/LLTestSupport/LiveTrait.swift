@@ -50,20 +50,14 @@ private final class WaitingThreads: TaskExecutor {
 }
 
 extension Trait where Self == LiveTrait {
-    /// Waits until the test may run.
     package static var live: Self { Self() }
 }
 
 /// Counts the free places. Waiting tests get a place in the order of their arrival.
 private final class Places: Sendable {
-    private struct State {
-        var free: Int
-        var waiting: [CheckedContinuation<Void, Never>] = []
-    }
+    private let state: Locked<(free: Int, waiting: [CheckedContinuation<Void, Never>])>
 
-    private let state: Locked<State>
-
-    init(count: Int) { state = Locked(State(free: count)) }
+    init(count: Int) { state = Locked((count, [])) }
 
     func take() async {
         await withCheckedContinuation { continuation in

@@ -16,11 +16,8 @@ package struct MintedClaims: Sendable {
 
     /// The claims that every token has, with a fresh `jti` and Facebook's lifetime of one hour from `issuedAt`.
     package init(audience: String, subject: String, nonce: String, issuedAt: Int64) {
-        self.audience = audience
-        self.subject = subject
-        self.nonce = nonce
-        self.issuedAt = issuedAt
-        self.expiresAt = issuedAt &+ 3600
+        (self.audience, self.subject, self.nonce) = (audience, subject, nonce)
+        (self.issuedAt, self.expiresAt) = (issuedAt, issuedAt &+ 3600)
         self.tokenID = "\(String.random(4)).\(String.random(64))"
     }
 }
@@ -44,7 +41,6 @@ extension MintedClaims {
         return all.compactMap { name, json in json.map { (name, $0) } }
     }
 
-    /// The payload's bytes.
     package var payload: [UInt8] { Array(FacebookJSON.object(members).utf8) }
 
     private static func range(_ ages: (minimum: Int?, maximum: Int?)) -> String {
@@ -58,7 +54,6 @@ extension MintedClaims {
 }
 
 extension TokenMinter {
-    /// A token with these claims.
     package func mint(_ claims: MintedClaims) throws(OpenSSLError) -> String { try mint(payload: claims.payload) }
 
     /// A token of exactly `length` bytes; nil if there is none. Spaces before the payload fill it up. Base64url encodes

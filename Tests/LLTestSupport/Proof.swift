@@ -6,29 +6,21 @@ package import LLStandIn
 package struct Proof {
     /// The key of the token's device.
     package static let key = makeMinter()
-    /// The key of another device.
     package static let stranger = makeMinter()
-    /// The URL of the request.
     package static let url = "https://api.example.com/login/me"
 
-    /// The header's members as JSON; nil leaves one out.
-    package var header: [(String, String?)]
-    /// The payload's members as JSON; nil leaves one out.
-    package var payload: [(String, String?)]
-    /// The key of the device that signs.
+    /// The members as JSON; nil leaves one out.
+    package var header, payload: [(String, String?)]
     package var minter: ProofMinter
     /// The header and payload as text; nil for the JSON of their members.
-    package var headerText: String?
-    package var payloadText: String?
-    /// The token in the request.
+    package var headerText, payloadText: String?
     package let token: String
     /// The time of the check, in seconds since 1970.
     package let now: Int64
 
     /// A proof made five seconds ago.
     package init(token: String, now: Int64, tokenID: String = "e1j3V_bKic8-LAEB") throws {
-        self.token = token
-        self.now = now
+        (self.token, self.now) = (token, now)
         minter = Self.key
         header = [("typ", #""dpop+jwt""#), ("alg", #""ES256""#), ("jwk", minter.jsonWebKey)]
         payload = [
@@ -56,21 +48,12 @@ package struct Proof {
         return "{" + present.joined(separator: ",") + "}"
     }
 
-    /// The text that is signed.
-    package var signingInput: String {
-        [headerText ?? Self.json(header), payloadText ?? Self.json(payload)]
-            .map { Base64URL.encode(Array($0.utf8)) }.joined(separator: ".")
-    }
-
     package func make() throws -> String {
         try minter.mint(header: headerText ?? Self.json(header), payload: payloadText ?? Self.json(payload))
     }
 
     private static func makeMinter() -> ProofMinter {
-        do {
-            return ProofMinter(key: try PrivateKey(.p256))
-        } catch {
-            fatalError("no P-256 key could be made: \(error)")
-        }
+        guard let key = try? PrivateKey(.p256) else { fatalError("no P-256 key could be made") }
+        return ProofMinter(key: key)
     }
 }

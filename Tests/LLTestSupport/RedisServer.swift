@@ -3,8 +3,7 @@ internal import Glibc
 internal import LLHTTP
 package import Testing
 
-/// A real `redis-server` on a loopback port, with its own folder. The process is a child of the test; `deinit` kills
-/// it.
+/// A real `redis-server` on a loopback port, with its own folder. The process is a child of the test; `deinit` kills it.
 ///
 /// Threads share only the process, and only start it and signal it; hence `@unchecked Sendable`.
 package final class RedisServer: @unchecked Sendable {
@@ -23,9 +22,8 @@ package final class RedisServer: @unchecked Sendable {
     private var process = Process()
 
     /// Starts the server and waits until it answers.
-    /// - Parameters:
-    ///   - options: Settings beyond the defaults. By default no file is written and only the loopback is bound.
-    ///   - identity: The certificate of a second port, for TLS.
+    /// - Parameter options: Beyond the defaults, by which no file is written and only the loopback is bound.
+    /// - Parameter identity: The certificate of a second port, for TLS.
     package init(_ options: [String] = [], identity: TestCertificates.Identity? = nil) throws {
         port = try Self.freePort()
         securePort = identity == nil ? 0 : try Self.freePort()

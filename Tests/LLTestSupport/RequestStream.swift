@@ -3,7 +3,7 @@ package import LLHTTP
 /// Reads a stream of requests by the grammar alone, without a server, a handler or a socket.
 package struct RequestStream: ~Copyable {
     /// The result of reading the bytes.
-    package struct Verdict: Equatable, Sendable, CustomStringConvertible {
+    package struct Verdict: Equatable, Sendable {
         /// Whole requests accepted.
         package var accepted = 0
         /// Why the next one was refused.
@@ -16,10 +16,6 @@ package struct RequestStream: ~Copyable {
             if refusal != nil { return "reject" }
             if isIncomplete { return accepted > 0 ? "accept+incomplete" : "incomplete" }
             return accepted > 0 ? "accept" : "incomplete"
-        }
-
-        package var description: String {
-            "\(profile) (\(accepted) accepted, refusal \(refusal.map { "\($0)" } ?? "-"))"
         }
     }
 

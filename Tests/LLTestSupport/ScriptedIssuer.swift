@@ -4,7 +4,6 @@ internal import LLHTTP
 ///
 /// Each connection has a thread of its own, so that a script may block.
 package final class ScriptedIssuer: Sendable {
-    /// One request as it came.
     package struct Request: Sendable {
         /// From 1, in the order of arrival.
         package let number: Int
@@ -54,7 +53,6 @@ package final class ScriptedIssuer: Sendable {
     /// Forgets the requests so far: counts and numbers begin anew.
     package func forgetRequests() { storage.withLock { $0.requests = [] } }
 
-    /// Uses another script for later requests.
     package func setScript(_ script: @escaping Script) { storage.withLock { $0.script = script } }
 
     /// Closes the listener and every connection, and wakes scripts that wait.

@@ -21,9 +21,7 @@ package final class ScriptedPeer: @unchecked Sendable {
 
     func readHead() throws -> (line: String, fields: [(name: String, value: String)]) {
         var head: [UInt8] = []
-        while !head.suffix(4).elementsEqual(Array("\r\n\r\n".utf8)) {
-            head += try receive(1)
-        }
+        while !head.suffix(4).elementsEqual(Array("\r\n\r\n".utf8)) { head += try receive(1) }
         let lines = String(decoding: head, as: UTF8.self).split(separator: "\r\n")
         let fields = lines.dropFirst().map { line in
             let parts = line.split(separator: ":", maxSplits: 1)
@@ -32,7 +30,6 @@ package final class ScriptedPeer: @unchecked Sendable {
         return (lines.first.map(String.init) ?? "", fields)
     }
 
-    /// The next bytes, at most `count`.
     package func receive(_ count: Int) throws -> [UInt8] {
         var buffer = [UInt8](repeating: 0, count: count)
         guard case .bytes(let count) = try stream.receive(into: &buffer, until: .never) else { throw Gone() }
@@ -41,14 +38,10 @@ package final class ScriptedPeer: @unchecked Sendable {
 
     package func send(_ text: String) throws { try send(Array(text.utf8)) }
 
-    package func send(_ bytes: [UInt8]) throws {
-        guard try stream.send(bytes, until: .never) else { throw Gone() }
-    }
+    package func send(_ bytes: [UInt8]) throws { guard try stream.send(bytes, until: .never) else { throw Gone() } }
 
     /// Drops the client's bytes until the client closes.
-    package func waitUntilClosed() {
-        while (try? receive(4096)) != nil {}
-    }
+    package func waitUntilClosed() { while (try? receive(4096)) != nil {} }
 
     /// Lets time pass, unless the client closes first.
     package func pause(_ duration: Duration) throws {
@@ -69,9 +62,7 @@ package final class ScriptedPeer: @unchecked Sendable {
         _ = shutdown(descriptor, Int32(SHUT_WR))
     }
 
-    func interrupt() {
-        _ = shutdown(descriptor, Int32(SHUT_RDWR))
-    }
+    func interrupt() { _ = shutdown(descriptor, Int32(SHUT_RDWR)) }
 }
 
 extension ScriptedPeer {
@@ -81,7 +72,6 @@ extension ScriptedPeer {
         try answer(status: status, fields: fields, body)
     }
 
-    /// Sends a whole answer with its length.
     package func answer(status: String = "200 OK", fields: [String] = [], _ body: [UInt8] = []) throws {
         let lines = ["HTTP/1.1 \(status)", "Content-Length: \(body.count)"] + fields
         try send(Array((lines.joined(separator: "\r\n") + "\r\n\r\n").utf8) + body)
@@ -113,28 +103,15 @@ extension ScriptedPeer {
 extension ScriptedPeer {
     /// Passes bytes both ways between this plain connection and a port of 127.0.0.1 until one side ends: a tunnel.
     package func relay(toPort port: UInt16) throws {
-        let address = SocketAddress.loopback(port: port)
-        let other = try Socket.make(for: address)
-        _ = try other.connect(to: address)
-        _ = other.wait(forWriting: true, until: .never)
-        try other.finishConnecting(to: address)
+        let other = try BlockingClient(SocketAddress.loopback(port: port))
         var buffer = [UInt8](repeating: 0, count: 16_384)
         while true {
-            var waiting = [
-                pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0),
-                pollfd(fd: other.descriptor, events: Int16(POLLIN), revents: 0),
-            ]
+            var waiting = [descriptor, other.descriptor].map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
             // The system fills in the two entries the array holds.
-            _ = unsafe waiting.withUnsafeMutableBufferPointer { unsafe poll($0.baseAddress, 2, -1) }
-            if waiting[0].revents != 0 {
-                let bytes = try receive(16_384)
-                var sent = 0
-                while sent < bytes.count {
-                    if case .bytes(let count) = try other.send(bytes, from: sent) { sent += count }
-                }
-            }
+            _ = unsafe poll(&waiting, 2, -1)
+            if waiting[0].revents != 0 { other.send(try receive(16_384)) }
             if waiting[1].revents != 0 {
-                guard case .bytes(let count) = try other.receive(into: &buffer) else { return }
+                guard case .bytes(let count) = try other.stream.receive(into: &buffer, until: .never) else { return }
                 try send(Array(buffer[..<count]))
             }
         }

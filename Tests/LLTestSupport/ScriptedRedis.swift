@@ -5,28 +5,21 @@ package final class ScriptedRedis: Sendable {
     /// Returns the bytes that answer a command: empty for no answer, nil for the usual one.
     package typealias Script = @Sendable ([String]) -> String?
 
-    private struct Storage {
-        var script: Script
-        var keys: [String: String] = [:]
-    }
-
     package var port: UInt16 { listener.port }
     private let listener: ScriptedListener
-    private let storage: Locked<Storage>
+    private let storage: Locked<(script: Script, keys: [String: String])>
 
     /// Listens at once on a free port of 127.0.0.1.
     package init(script: @escaping Script = { _ in nil }) throws {
         listener = try ScriptedListener()
-        storage = Locked(Storage(script: script))
+        storage = Locked((script, [:]))
         listener.serve { self.serve($0) }
     }
 
     package var connectionCount: Int { listener.connectionCount }
 
-    /// Uses another script for later commands.
     package func setScript(_ script: @escaping Script) { storage.withLock { $0.script = script } }
 
-    /// Closes the listener and every connection.
     package func stop() { listener.stop() }
 
     /// A string as an answer; ``array(_:)`` makes an array of answers.

@@ -9,11 +9,7 @@ package final class ShortFolder: Sendable {
     package init() throws {
         var template = Array("/tmp/ll-XXXXXX".utf8CString)
         // The template is an array of its own and ends in NUL; only its last six letters are changed.
-        let isMade = unsafe template.withUnsafeMutableBufferPointer { buffer in
-            guard let start = buffer.baseAddress else { return false }
-            return unsafe mkdtemp(start) != nil
-        }
-        guard isMade else { throw TestSupportError("mkdtemp") }
+        guard unsafe mkdtemp(&template) != nil else { throw TestSupportError("mkdtemp") }
         path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
 
@@ -22,14 +18,23 @@ package final class ShortFolder: Sendable {
         try UnixSocketPath("\(path)/\(name)")
     }
 
-    package func socketAddress(_ name: String = "http.sock") throws -> ListenAddress {
-        .unix(try socketPath(name))
-    }
-
     deinit { remove() }
 
     /// Removes the folder with its files, for a value that lives to the end of the process.
-    func remove() {
-        try? FileManager.default.removeItem(atPath: path)
+    func remove() { try? FileManager.default.removeItem(atPath: path) }
+}
+
+/// The project's own files, found relative to this source file.
+package enum ProjectFiles {
+    package static let root: String = {
+        var url = URL(filePath: #filePath)
+        for _ in 0..<3 { url.deleteLastPathComponent() }
+        return url.path(percentEncoded: false)
+    }()
+
+    package static func path(_ relative: String) -> String { root + (root.hasSuffix("/") ? "" : "/") + relative }
+
+    package static func text(_ relative: String) throws -> String {
+        try String(contentsOf: URL(filePath: path(relative)), encoding: .utf8)
     }
 }

@@ -64,9 +64,7 @@ package struct SignedRequestForgery: Sendable, CustomStringConvertible {
     package var description: String { name }
 
     private init(_ name: String, _ fault: Fault, _ text: @escaping @Sendable (Int64) throws -> String) {
-        self.name = name
-        self.fault = fault
-        self.text = text
+        (self.name, self.fault, self.text) = (name, fault, text)
     }
 
     /// A payload with a valid signature. `NOW` in it is the moment.

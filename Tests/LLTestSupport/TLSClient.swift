@@ -8,7 +8,6 @@ package final class TLSClient: BlockingClient {
         try self.init(address, authorityFile: TestCertificates.shared.get().authorityFile)
     }
 
-    /// Connects and shakes hands.
     package init(_ address: ListenAddress, authorityFile: String) throws {
         try super.init(address)
         let connection = try TLSConnection(
@@ -23,13 +22,7 @@ package final class TLSClient: BlockingClient {
 
     /// The first bytes of a handshake, as a client would send them.
     package static func clientHello() throws -> [UInt8] {
-        var pair: [Int32] = [-1, -1]
-        // `socketpair` fills the two entries the array holds.
-        let made = unsafe pair.withUnsafeMutableBufferPointer { buffer in
-            let kind = SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue
-            return unsafe socketpair(AF_UNIX, Int32(kind), 0, buffer.baseAddress)
-        }
-        guard made == 0 else { throw TestSupportError("socketpair") }
+        let pair = try Socket.pair()
         defer { for descriptor in pair { _ = close(descriptor) } }
         let context = try TLSContext(clientTrusting: .system)
         let connection = try TLSConnection(client: context, descriptor: pair[0], hostName: "localhost")

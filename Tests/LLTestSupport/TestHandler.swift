@@ -15,19 +15,13 @@ package final class TestHandler: HTTPRequestHandler {
     /// Called for a parked request when its client disconnects.
     package var onAbandon: (ParkedRequest) -> Void = { _ in }
 
-    /// - Parameters:
-    ///   - writesFailures: False leaves failures without a body, for readers that do not know that the request was
-    ///     HEAD.
-    ///   - head: The answer to a head.
-    ///   - request: The answer to a whole request.
+    /// - Parameter writesFailures: False leaves failures without a body, for readers that do not know of a HEAD.
     package init(
         writesFailures: Bool = false,
         head answerHead: @escaping HeadAnswer = { _, _ in .readBody(atMost: .max) },
         request answer: @escaping Answer = { _, _ in .respond }
     ) {
-        self.writesFailures = writesFailures
-        self.answerHead = answerHead
-        self.answer = answer
+        (self.writesFailures, self.answerHead, self.answer) = (writesFailures, answerHead, answer)
     }
 
     package func attach(_ waker: @escaping RequestWaker) { onAttach(waker) }
@@ -104,8 +98,5 @@ extension TestHandler {
 }
 
 extension Array where Element == UInt8 {
-    /// The bytes of a range of a span.
-    package init(_ span: Span<UInt8>, _ range: Range<Int>) {
-        self = range.map { span[$0] }
-    }
+    package init(_ span: Span<UInt8>, _ range: Range<Int>) { self = range.map { span[$0] } }
 }

@@ -4,14 +4,10 @@ package struct TestResponse: Equatable, Sendable {
     /// Field lines, names in lower case.
     package var fields: [(name: String, value: String)]
     package var body: [UInt8]
-    /// The head's own bytes.
     package var head: String
 
     package init(status: Int, fields: [(name: String, value: String)], body: [UInt8], head: String) {
-        self.status = status
-        self.fields = fields
-        self.body = body
-        self.head = head
+        (self.status, self.fields, self.body, self.head) = (status, fields, body, head)
     }
 
     package static func == (left: TestResponse, right: TestResponse) -> Bool {
@@ -19,26 +15,20 @@ package struct TestResponse: Equatable, Sendable {
     }
 
     /// The first value of a field (lower-case name).
-    package subscript(name: String) -> String? {
-        fields.first { $0.name == name }?.value
-    }
+    package subscript(name: String) -> String? { fields.first { $0.name == name }?.value }
 
-    /// The body as text.
     package var text: String { String(decoding: body, as: UTF8.self) }
 
     /// Every whole response at the front of `bytes`. Without Content-Length a response has no body.
-    /// - Parameter headRequests: True if the requests were HEAD, so that no response has a body.
-    package static func parseAll(_ bytes: [UInt8], headRequests: Bool = false) -> [TestResponse] {
+    package static func parseAll(_ bytes: [UInt8]) -> [TestResponse] {
         var responses: [TestResponse] = []
         var rest = bytes[...]
-        while let response = parse(&rest, headRequests: headRequests) {
-            responses.append(response)
-        }
+        while let response = parse(&rest) { responses.append(response) }
         return responses
     }
 
-    private static func parse(_ bytes: inout ArraySlice<UInt8>, headRequests: Bool) -> TestResponse? {
-        guard let end = headEnd(bytes) else { return nil }
+    private static func parse(_ bytes: inout ArraySlice<UInt8>) -> TestResponse? {
+        guard let end = bytes.firstRange(of: Array("\r\n\r\n".utf8))?.upperBound else { return nil }
         let head = String(decoding: bytes[bytes.startIndex..<end], as: UTF8.self)
         let lines = head.split(separator: "\r\n")
         let parts = lines.first?.split(separator: " ", maxSplits: 2) ?? []
@@ -49,18 +39,10 @@ package struct TestResponse: Equatable, Sendable {
             guard pair.count == 2 else { return nil }
             fields.append((pair[0].lowercased(), String(pair[1].drop { $0 == " " })))
         }
-        let length = headRequests ? 0 : fields.first { $0.name == "content-length" }.flatMap { Int($0.value) } ?? 0
+        let length = fields.first { $0.name == "content-length" }.flatMap { Int($0.value) } ?? 0
         guard bytes.endIndex - end >= length else { return nil }
         let body = Array(bytes[end..<end + length])
         bytes = bytes[(end + length)...]
         return TestResponse(status: status, fields: fields, body: body, head: head)
-    }
-
-    private static func headEnd(_ bytes: ArraySlice<UInt8>) -> Int? {
-        let mark = Array("\r\n\r\n".utf8)
-        guard bytes.count >= 4 else { return nil }
-        return (bytes.startIndex...(bytes.endIndex - 4))
-            .first { bytes[$0] == mark[0] && bytes[$0..<$0 + 4].elementsEqual(mark) }
-            .map { $0 + 4 }
     }
 }

@@ -17,9 +17,8 @@ extension HTTPServerLimits {
     }
 }
 
-/// A server on a loopback port of the system's choice, or on a Unix socket in a folder of its own.
+/// A server on a loopback port of the system's choice, or on a Unix socket in a folder of its own. It ends with this object.
 package final class TestServer: Sendable {
-    /// The kind of address.
     package enum Kind: CaseIterable, Sendable {
         case tcp, unix
     }
@@ -36,11 +35,16 @@ package final class TestServer: Sendable {
         makeHandler: @escaping @Sendable (Int) -> any HTTPRequestHandler = { _ in TestHandler.probe() }
     ) throws {
         folder = kind == .unix ? try ShortFolder() : nil
-        let address = try folder?.socketAddress() ?? .loopback(port: 0)
+        let address = try folder.map { ListenAddress.unix(try $0.socketPath()) } ?? .loopback(port: 0)
         var configuration = HTTPServerConfiguration(address: address, workerCount: workerCount)
         (configuration.limits, configuration.tls) = (limits, tls)
         server = HTTPServer(configuration: configuration, makeHandler: makeHandler)
         if let faults { try faults.follow(server.start) } else { try server.start() }
+    }
+
+    deinit {
+        server.beginStop(drainDelay: .zero, grace: .zero)
+        server.waitUntilEnded()
     }
 
     /// A patient server. `adjust` changes its limits.
@@ -68,16 +72,21 @@ package final class TestServer: Sendable {
         }
     }
 
-    /// A client with a request that the server has parked.
-    package func parkedClient() throws -> BlockingClient {
-        let client = try BlockingClient(address)
-        client.send("GET /park HTTP/1.1\r\nHost: a\r\n\r\n")
-        let isParked = waitUntil { $0.parked == 1 }
-        guard isParked else { throw TestSupportError("the request is not parked") }
-        return client
+    /// Clients that send these bytes once all are connected.
+    package func clients(_ count: Int, from source: [UInt8]? = nil, sending bytes: [UInt8]) throws -> [BlockingClient] {
+        let clients = try (0..<count).map { _ in try BlockingClient(address, from: source) }
+        for client in clients { client.send(bytes) }
+        return clients
     }
 
-    /// The address of the listener.
+    /// Clients, each with a request that the server has parked.
+    package func parkedClients(_ count: Int) throws -> [BlockingClient] {
+        let clients = try clients(count, sending: Array("GET /park HTTP/1.1\r\nHost: a\r\n\r\n".utf8))
+        let areParked = waitUntil { $0.parked == count }
+        guard areParked else { throw TestSupportError("the requests are not parked") }
+        return clients
+    }
+
     package var address: ListenAddress { server.localAddress ?? .loopback(port: 0) }
 
     /// Waits until the counters satisfy `condition`, at most for `timeout`.
@@ -85,11 +94,8 @@ package final class TestServer: Sendable {
         becomesTrue(within: timeout) { condition(server.counters) }
     }
 
-    /// Stops gracefully.
     @discardableResult
-    package func stop(grace: Duration = .seconds(5)) async -> Int {
-        await server.stop(drainDelay: .zero, grace: grace)
-    }
+    package func stop(grace: Duration = .seconds(5)) async -> Int { await server.stop(drainDelay: .zero, grace: grace) }
 }
 
 extension HTTPServer {

@@ -9,6 +9,15 @@ extension Socket {
         return BlockingWait.wait(for: [interest], until: deadline) != .deadline
     }
 
+    /// The descriptors of two connected sockets that do not block. The caller closes them.
+    package static func pair() throws -> [Int32] {
+        var pair: [Int32] = [-1, -1]
+        let kind = SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue
+        // `socketpair` fills the two entries the array holds.
+        guard unsafe socketpair(AF_UNIX, Int32(kind), 0, &pair) == 0 else { throw TestSupportError("socketpair") }
+        return pair
+    }
+
     /// Makes closing send a reset instead of an orderly end.
     func resetOnClose() {
         var option = linger(l_onoff: 1, l_linger: 0)

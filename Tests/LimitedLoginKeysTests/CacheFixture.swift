@@ -7,7 +7,7 @@ import LLTestSupport
 
 @testable import LimitedLoginKeys
 
-/// A cache with a manual clock and a record of its events.
+/// A cache with a manual clock and a record of its events. It stops with this object.
 final class CacheFixture: Sendable {
     let clock = ManualClock()
     let cache: JWKSetCache
@@ -25,6 +25,8 @@ final class CacheFixture: Sendable {
         )
     }
 
+    deinit { cache.stop() }
+
     var events: [JWKSetEvent] { record.withLock { $0 } }
     var keyIDs: [String] { cache.snapshot.keySet.keys.map(\.keyID) }
 
@@ -39,6 +41,12 @@ final class CacheFixture: Sendable {
     /// Starts and waits for the first fetch to end.
     func start() async {
         cache.start()
+        await settle()
+    }
+
+    /// Fetches now, and waits for the fetch to end.
+    func refresh() async {
+        cache.refreshNow()
         await settle()
     }
 

@@ -118,9 +118,7 @@ struct HTTPSJWKSetSourceTests {
             "",
         ]
     )
-    func badURL(url: String) {
-        #expect(throws: JWKSetSourceError.self) { try HTTPSJWKSetSource(url: url) }
-    }
+    func badURL(url: String) { #expect(throws: JWKSetSourceError.self) { try HTTPSJWKSetSource(url: url) } }
 
     @Test("A missing trust file is refused when the source is made")
     func badTrustFile() {

@@ -34,10 +34,8 @@ struct JWKSetCacheLifeTests {
         #expect(fixture.keyIDs == [] && fixture.cache.snapshot.epoch == 0 && fixture.cache.epoch == 1)
         await #expect(throws: JWKSetCacheError.self) { try await fixture.cache.keySet(containing: "a") }
         source.setKeySet(TestKeySet.json(["a"]))
-        fixture.cache.refreshNow()
-        await fixture.settle()
+        await fixture.refresh()
         #expect(fixture.keyIDs == ["a"] && fixture.cache.snapshot.epoch == 2)
-        fixture.cache.stop()
     }
 
     @Test("A start waits for no fetch; the seed file's keys are in force when it returns")
@@ -53,7 +51,6 @@ struct JWKSetCacheLifeTests {
         await fixture.settle()
         #expect(fixture.keyIDs == ["a"] && source.fetchCount == 1)
         #expect(fixture.events.contains { if case .seedLoaded = $0 { true } else { false } })
-        fixture.cache.stop()
     }
 
     @Test("An update handler may start the cache")
@@ -70,7 +67,6 @@ struct JWKSetCacheLifeTests {
         await fixture.settle()
         await fixture.settle()
         #expect(starts.value == 1 && cache.status.counters.fetchesUnchanged == 1)
-        cache.stop()
     }
 
     @Test("After a stop neither start nor run does anything")
@@ -108,7 +104,7 @@ struct JWKSetCacheLifeTests {
     )
     func endOfRun(isStopped: Bool) async throws {
         let source = StubSource.gated()
-        let cache = try CacheFixture([source]).cache
+        let cache = try JWKSetCache(sources: [source])
         let running = Task { await cache.run() }
         await eventually("a fetch begins") { source.fetchCount > 0 }
         if isStopped { cache.stop() } else { running.cancel() }
@@ -129,7 +125,6 @@ struct JWKSetCacheLifeTests {
         source.open()
         await fixture.settle()
         #expect(cache.isAlive(at: last + .milliseconds(1), within: limit))
-        cache.stop()
     }
 
     @Test("A cancelled task stops waiting and leaves no waiter behind")
@@ -155,6 +150,5 @@ struct JWKSetCacheLifeTests {
         source.open()
         await fixture.settle()
         #expect(try await cache.keySet(containing: "a").keys.count == 1)
-        cache.stop()
     }
 }

@@ -13,16 +13,12 @@ struct JWKSetCacheSeedTests {
     var directory: String { folder.path }
     var path: String { directory + "/keys.json" }
 
-    init() throws {
-        folder = try ShortFolder()
-    }
+    init() throws { folder = try ShortFolder() }
 
     func write(_ bytes: [UInt8], age: Int = 0) throws {
         try Data(bytes).write(to: URL(filePath: path))
-        try FileManager.default.setAttributes(
-            [.modificationDate: Date(timeIntervalSinceNow: -Double(age))],
-            ofItemAtPath: path
-        )
+        let date = Date(timeIntervalSinceNow: -Double(age))
+        try FileManager.default.setAttributes([.modificationDate: date], ofItemAtPath: path)
     }
 
     var hangs: StubSource { StubSource { _, _ throws(JWKSetSourceError) in throw JWKSetSourceError("no network") } }
@@ -42,7 +38,6 @@ struct JWKSetCacheSeedTests {
         // An age is the difference of two whole seconds, and the system's clock for them may be a moment late.
         #expect(age >= .seconds(99) && age < .seconds(102) + startedAfter)
         #expect(fixture.cache.status.source == path)
-        fixture.cache.stop()
     }
 
     @Test(
@@ -59,7 +54,6 @@ struct JWKSetCacheSeedTests {
         #expect(fixture.cache.epoch == 0)
         #expect(fixture.events.contains { if case .seedIgnored = $0 { true } else { false } })
         #expect(try KeySetFile.load(path: path, byteLimit: 1 << 20)?.bytes == bytes)
-        fixture.cache.stop()
     }
 
     @Test("A missing file is not reported; a directory in its place is")
@@ -67,11 +61,9 @@ struct JWKSetCacheSeedTests {
         let fixture = try CacheFixture([hangs], seedFile: path)
         await fixture.start()
         #expect(!fixture.events.contains { if case .seedIgnored = $0 { true } else { false } })
-        fixture.cache.stop()
         let other = try CacheFixture([hangs], seedFile: directory)
         await other.start()
         #expect(other.events.contains(.seedIgnored(file: directory, reason: "it is not a regular file")))
-        other.cache.stop()
     }
 
     @Test("A good fetch writes the file whole for the next start; a bad fetch leaves it alone")
@@ -81,17 +73,14 @@ struct JWKSetCacheSeedTests {
         await fixture.start()
         #expect(try KeySetFile.load(path: path, byteLimit: 1 << 20)?.bytes == TestKeySet.json(["a"]))
         source.setKeySet(TestKeySet.json(["b"]))
-        fixture.cache.refreshNow()
-        await fixture.settle()
+        await fixture.refresh()
         source.fail()
-        fixture.cache.refreshNow()
-        await fixture.settle()
+        await fixture.refresh()
         fixture.cache.stop()
         #expect(try FileManager.default.contentsOfDirectory(atPath: directory) == ["keys.json"])
         let next = try CacheFixture([hangs], seedFile: path)
         next.cache.start()
         #expect(next.keyIDs == ["b"])
-        next.cache.stop()
     }
 
     @Test("Another writer's temporary file is kept; the own one goes if it cannot replace the file")
@@ -125,7 +114,6 @@ struct JWKSetCacheSeedTests {
         await fixture.start()
         #expect(fixture.keyIDs == ["a"])
         #expect(fixture.events.contains { if case .seedNotWritten = $0 { true } else { false } })
-        fixture.cache.stop()
     }
 
     @Test("A hanging write delays no request, no later keys and no stop; the newest keys are written after it")
@@ -160,7 +148,6 @@ struct JWKSetCacheSeedTests {
         }
         #expect(fixture.events == [.seedNotWritten(file: path, reason: "the write before has not ended")])
         await fixture.settle()
-        cache.stop()
     }
 
     @Test("A symbolic link is written through and stays; one that leads nowhere is refused")

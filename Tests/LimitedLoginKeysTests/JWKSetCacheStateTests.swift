@@ -75,9 +75,7 @@ struct JWKSetCacheStateTests {
 
     @Test(
         "Retry-After lengthens a back-off, within the back-off's own maximum",
-        arguments: [
-            (0, 0.875), (1, 1.0), (30, 30), (60, 60), (61, 60), (3600, 60), (Int.max, 60),
-        ] as [(Int, Double)]
+        arguments: [(0, 0.875), (1, 1.0), (30, 30), (60, 60), (61, 60), (3600, 60), (Int.max, 60)] as [(Int, Double)]
     )
     func retryAfter(_ seconds: Int, _ expected: Double) throws {
         var state = Self.state()

@@ -22,12 +22,11 @@ struct JWKSetCacheWaitingTests {
         let now = fixture.clock.now
         fixture.cache.start()
         #expect(fixture.cache.isFetching)
-        #expect(
-            fixture.cache.missingKey(nil, seenEpoch: 0, waitingSince: now, now: now) == .wait(until: now + .seconds(2))
-        )
+        func ask() -> MissingKeyAnswer { fixture.cache.missingKey(nil, seenEpoch: 0, waitingSince: now, now: now) }
+        #expect(ask() == .wait(until: now + .seconds(2)))
         gate.signal()
         await fixture.settle()
-        #expect(fixture.cache.missingKey(nil, seenEpoch: 0, waitingSince: now, now: now) == .lookAgain)
+        #expect(ask() == .lookAgain)
         #expect(updates.value == 1)
         #expect(fixture.ask("b") == .wait(until: now + .seconds(6)))
         gate.signal()
@@ -84,7 +83,6 @@ struct JWKSetCacheWaitingTests {
             return try await group.reduce(0) { $0 + ($1 ? 1 : 0) }
         }
         #expect(found == 200 && source.fetchCount == 2)
-        cache.stop()
     }
 
     @Test("keySet(containing:) returns the set without the key if no source has it, and throws in an outage")
@@ -105,7 +103,6 @@ struct JWKSetCacheWaitingTests {
         let error = await #expect(throws: JWKSetCacheError.self) { try await fixture.cache.keySet(containing: "c") }
         #expect(error == .unavailable("stub: no route"))
         #expect(try await fixture.cache.keySet(containing: "a").keys.count == 1)
-        fixture.cache.stop()
     }
 
     @Test("A task beyond the limit is told when to try again; those that wait are answered by one fetch")
@@ -126,26 +123,21 @@ struct JWKSetCacheWaitingTests {
         await fixture.advance(by: .seconds(5))
         for task in waiting { #expect(try await task.value) }
         #expect(source.fetchCount == 3)
-        cache.stop()
     }
 
     @Test("A stop releases the tasks that wait for a hanging fetch")
     func stopWhileWaiting() async throws {
         let gate = DispatchSemaphore(value: 0)
-        let asked = AsyncStream<Void>.makeStream()
         let source = StubSource { _, _ throws(JWKSetSourceError) in
-            asked.continuation.yield()
             gate.wait()
             throw JWKSetSourceError("cancelled")
         }
         let fixture = try CacheFixture([source])
         fixture.cache.start()
-        for await _ in asked.stream { break }
+        await eventually("a fetch begins") { source.fetchCount > 0 }
         let cache = fixture.cache
         await withTaskGroup(of: Void.self) { group in
-            for _ in 0..<20 {
-                group.addTask { _ = try? await cache.keySet(containing: "a") }
-            }
+            for _ in 0..<20 { group.addTask { _ = try? await cache.keySet(containing: "a") } }
             cache.stop()
         }
         #expect(cache.epoch == 0)

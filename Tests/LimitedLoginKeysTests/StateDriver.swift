@@ -68,9 +68,7 @@ struct StateDriver {
 
     func phase() -> JWKSetCachePhase { state.phase(at: now) }
 
-    private func nextEvent() -> MonotonicInstant? {
-        [endsAt, state.nextWake(after: now)].compactMap { $0 }.min()
-    }
+    private func nextEvent() -> MonotonicInstant? { [endsAt, state.nextWake(after: now)].compactMap { $0 }.min() }
 
     private mutating func noteFetch(_ reason: JWKSetEvent.Reason) {
         fetches.append((now, reason))

@@ -45,9 +45,7 @@ final class StubSource: JWKSetSource {
     var endCount: Int { storage.withLock { $0.endCount } }
     var isCancelled: Bool { storage.withLock { $0.isCancelled } }
 
-    func setAnswer(_ answer: @escaping Answer) {
-        storage.withLock { $0.answer = answer }
-    }
+    func setAnswer(_ answer: @escaping Answer) { storage.withLock { $0.answer = answer } }
 
     func setKeySet(_ keySet: [UInt8]) {
         setAnswer { _, _ throws(JWKSetSourceError) in .fetched(JWKSetDocument(bytes: keySet)) }

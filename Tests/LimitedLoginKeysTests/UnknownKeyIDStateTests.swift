@@ -53,13 +53,9 @@ struct UnknownKeyIDStateTests {
     func burst() {
         var driver = StateDriver.settled()
         let since = driver.now
-        for hash in 1...10_000 {
-            #expect(driver.ask(UInt64(hash)) == .wait(until: since + .seconds(6)))
-        }
+        for hash in 1...10_000 { #expect(driver.ask(UInt64(hash)) == .wait(until: since + .seconds(6))) }
         driver.advance(by: .milliseconds(100))
-        for hash in 1...10_000 {
-            #expect(driver.ask(UInt64(hash), since: since) == .unknown)
-        }
+        for hash in 1...10_000 { #expect(driver.ask(UInt64(hash), since: since) == .unknown) }
         #expect(driver.fetches.count == 2)
     }
 

@@ -127,11 +127,9 @@ struct MemoryReplayStoreTests {
             ReplayKey(.token, scope: Array("ap".utf8).span, Array("px".utf8).span),
         ].compactMap { $0 }
         #expect(Set(keys).count == 6)
-        let hexadecimal = try #require(keys.first).hexadecimal
-        #expect(hexadecimal.count == 32)
-        #expect(
-            String(decoding: ReplayKey(high: 0xAB, low: 1).hexadecimal, as: UTF8.self).hasPrefix("00000000000000ab")
-        )
+        #expect(try #require(keys.first).hexadecimal.count == 32)
+        let hexadecimal = String(decoding: ReplayKey(high: 0xAB, low: 1).hexadecimal, as: UTF8.self)
+        #expect(hexadecimal.hasPrefix("00000000000000ab"))
     }
 }
 
@@ -178,9 +176,7 @@ private final class SteppedStore {
         return MemoryReplayStoreTests.entry(kind, number, issuedAt: date, keepUntil: wall + seconds * 1_000)
     }
 
-    func use(_ entry: ReplayEntry) -> ReplayVerdict {
-        store.remember(ReplayLookup([entry]), now: wall, steady: steady)
-    }
+    func use(_ entry: ReplayEntry) -> ReplayVerdict { store.remember(ReplayLookup([entry]), now: wall, steady: steady) }
 
     /// Uses a new nonce, which must be accepted.
     func logIn() -> ReplayEntry {

@@ -26,10 +26,9 @@ struct RedisNodeTests {
             ("ASK 16384 a:7000", .error(code: "ASK")), ("ASK -1 a:7000", .error(code: "ASK")),
             ("ASK x a:7000", .error(code: "ASK")), ("ASK 1 a:0", .error(code: "ASK")),
             ("ASK 1 a:65536", .error(code: "ASK")), ("ASK 1 a", .error(code: "ASK")),
-            ("ASK 1 ?:1", .error(code: "ASK")),
-            ("ASK 1 a b:7000", .error(code: "ASK")), ("ASK 1 a:7000 x", .error(code: "ASK")),
-            ("MOVED", .error(code: "MOVED")), ("MOVED 1 a:", .error(code: "MOVED")),
-            ("ASKING 1 a:1", .error(code: "ASKING")),
+            ("ASK 1 ?:1", .error(code: "ASK")), ("ASK 1 a b:7000", .error(code: "ASK")),
+            ("ASK 1 a:7000 x", .error(code: "ASK")), ("MOVED", .error(code: "MOVED")),
+            ("MOVED 1 a:", .error(code: "MOVED")), ("ASKING 1 a:1", .error(code: "ASKING")),
             ("ask 1 a:7000", .error(code: "ERR")), ("CLUSTERDOWN The cluster is down", .error(code: "CLUSTERDOWN")),
             ("TRYAGAIN Multiple keys", .error(code: "TRYAGAIN")),
         ]
@@ -99,9 +98,7 @@ struct RedisNodeTests {
             (.array(words.dropLast(2).map { .string(Array($0.utf8)) }), .malformedAnswer),
             (.array(words.map { .string(Array(($0 == "6380" ? "0" : $0).utf8)) }), .malformedAnswer),
         ]
-        for (reply, failure) in failures {
-            #expect(throws: failure) { _ = try reply.primary(toldBy: Self.teller) }
-        }
+        for (reply, failure) in failures { #expect(throws: failure) { _ = try reply.primary(toldBy: Self.teller) } }
     }
 
     @Test(

@@ -43,9 +43,7 @@ struct RedisProtocolTests {
             "*1\r\n?\r\n",
         ]
     )
-    func malformed(text: String) {
-        #expect(Self.end(of: Array(text.utf8)) == .malformedAnswer)
-    }
+    func malformed(text: String) { #expect(Self.end(of: Array(text.utf8)) == .malformedAnswer) }
 
     @Test(
         "An answer that is too long is refused before it has arrived",
@@ -60,10 +58,8 @@ struct RedisProtocolTests {
             head.contains("$") || head.hasPrefix("*2147") || head.hasPrefix("*4294")
             ? RedisFailure.answerTooLong : .malformedAnswer
         #expect(Self.end(of: Array(head.utf8) + [UInt8](repeating: 97, count: more)) == failure)
-        #expect(
-            Self.end(of: Array(head.utf8) + [UInt8](repeating: 97, count: max(0, more - 1)))
-                == (more > 0 ? nil : failure)
-        )
+        let fewer = Array(head.utf8) + [UInt8](repeating: 97, count: max(0, more - 1))
+        #expect(Self.end(of: fewer) == (more > 0 ? nil : failure))
     }
 
     @Test("The longest possible answers are parsed")
@@ -119,10 +115,9 @@ struct RedisProtocolTests {
         "An unreliable server is refused, with a remedy",
         arguments: [
             ("redis_mode:standalone", "redis_mode:cluster", RedisFailure.isCluster),
-            ("redis_mode:standalone", "redis_mode:sentinel", .isSentinel),
-            ("role:master", "role:slave", .readOnly), ("loading:0", "loading:1", .loading),
-            ("run_id:0", "run_id:g", .malformedAnswer), ("run_id:", "x:", .anonymous),
-            ("second_repl_offset:-1", "second_repl_offset:5", .malformedAnswer),
+            ("redis_mode:standalone", "redis_mode:sentinel", .isSentinel), ("role:master", "role:slave", .readOnly),
+            ("loading:0", "loading:1", .loading), ("run_id:0", "run_id:g", .malformedAnswer),
+            ("run_id:", "x:", .anonymous), ("second_repl_offset:-1", "second_repl_offset:5", .malformedAnswer),
             (noEviction, "maxmemory:9\r\nmaxmemory_policy:allkeys-lru", .evicting(policy: "allkeys-lru")),
             (noEviction, "maxmemory:9\r\nmaxmemory_policy:volatile-ttl", .evicting(policy: "volatile-ttl")),
             (noEviction, "maxmemory:9\r\nmaxmemory_policy:\u{1B}[31m", .evicting(policy: "unknown")),
@@ -146,9 +141,8 @@ struct RedisProtocolTests {
     @Test("A server gets another identity by a restart and by taking over")
     func identities() throws {
         let plain = try RedisServerFacts(info: Self.info)
-        let promoted = Self.info.split(separator: "second_repl_offset:-1").joined(
-            separator: "second_repl_offset:7\r\nmaster_replid:abc"
-        )
+        let taken = "second_repl_offset:7\r\nmaster_replid:abc"
+        let promoted = Self.info.split(separator: "second_repl_offset:-1").joined(separator: taken)
         #expect(try RedisServerFacts(info: promoted).identity == "\(plain.identity):abc")
     }
 }

@@ -29,9 +29,7 @@ struct RedisReplayStoreTests {
         #expect(stores.allSatisfy { $0.changes.count == 1 })
     }
 
-    @Test(
-        "A key has 1,024 places for proofs in each replica; repeated proofs, other keys and nonces take none of them"
-    )
+    @Test("A key has 1,024 places for proofs in each replica; repeated proofs, other keys and nonces take none of them")
     func quota() throws {
         let server = try RedisServer()
         let store = try StoreUnderTest.up(at: server.port)

@@ -7,6 +7,7 @@ final class SortedSet {
     /// Microseconds since 1970.
     var clock = UInt64(Replica.now) * 1_000_000
     var members: [(score: Double, member: [UInt8])] = []
+    var texts: Set<String> { Set(members.map { String(decoding: $0.member, as: UTF8.self) }) }
     /// Answers a command that reads, in place of the set.
     var page: (([String]) -> RedisReply)?
     /// Refuses each command that writes.

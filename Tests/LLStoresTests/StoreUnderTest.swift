@@ -59,13 +59,9 @@ final class StoreUnderTest: Sendable {
     }
 
     /// The reported changes between up and down.
-    var changes: [ReplayStoreEvent] {
-        log.withLock { $0 }.filter { if case .answered = $0 { false } else { true } }
-    }
+    var changes: [ReplayStoreEvent] { log.withLock { $0 }.filter { if case .answered = $0 { false } else { true } } }
 
-    var failures: [RedisFailure] {
-        changes.compactMap { if case .down(let failure) = $0 { failure } else { nil } }
-    }
+    var failures: [RedisFailure] { changes.compactMap { if case .down(let failure) = $0 { failure } else { nil } } }
 
     /// Waits until a condition holds. Returns false if it never does.
     func wait(_ timeout: Duration = patienceOfTests, until condition: (StoreUnderTest) -> Bool) -> Bool {

@@ -19,10 +19,8 @@ struct HTTPSClientDeadlineTests {
         var limits = HTTPSClientLimits()
         limits.fetchTimeout = .milliseconds(500)
         for (manner, phase, script) in peers {
-            let issuer = try ScriptedIssuer(
-                manner ?? (scheme == "http" ? .plain : .tls(certificates.good)),
-                script: script
-            )
+            let usual = scheme == "http" ? ScriptedIssuer.Manner.plain : .tls(certificates.good)
+            let issuer = try ScriptedIssuer(manner ?? usual, script: script)
             defer { issuer.stop() }
             let client = HTTPSClient(trust: .authorities(file: certificates.authorityFile))
             let began = MonotonicClock.now()
@@ -93,19 +91,16 @@ struct HTTPSClientDeadlineTests {
     @Test("A resolver that does not answer ends at the fetch timeout; the number of hanging look-ups is limited")
     func resolverHangs() throws {
         let release = DispatchSemaphore(value: 0)
-        let client = HTTPSClient(
-            names: NameResolver { host in
-                release.wait()
-                return .failure(.nameNotResolved(host: host, reason: "too late"))
-            }
-        )
+        let names = NameResolver { host in
+            release.wait()
+            return .failure(.nameNotResolved(host: host, reason: "too late"))
+        }
+        let client = HTTPSClient(names: names)
         var limits = HTTPSClientLimits()
         limits.fetchTimeout = .milliseconds(50)
         let url = try HTTPURL(parsing: "https://issuer.test/")
         var errors: [ClientError?] = []
-        for _ in 0..<10 {
-            errors.append(#expect(throws: ClientError.self) { try client.get(url, limits: limits) })
-        }
+        for _ in 0..<10 { errors.append(#expect(throws: ClientError.self) { try client.get(url, limits: limits) }) }
         for _ in 0..<10 { release.signal() }
         #expect(errors.first == .timedOut(phase: .resolving))
         #expect(errors.last == .nameNotResolved(host: "issuer.test", reason: "the resolver does not answer"))
@@ -155,5 +150,22 @@ struct HTTPSClientDeadlineTests {
         #expect(throws: ClientError.cancelled) { try client.get(url, limits: limits) }
         #expect(throws: ClientError.cancelled) { try client.get(url, limits: limits) }
         #expect(MonotonicClock.now().duration(since: began) < .seconds(60))
+    }
+}
+
+/// A loopback address with a listener that accepts nothing and has a full queue: a connect to it hangs.
+final class FullListener {
+    let address: SocketAddress
+    private let sockets: [ClientStream]
+
+    init(port: UInt16) throws {
+        let address = SocketAddress(bytes: [127, 0, 0, 3], port: port)
+        let listener = ClientStream(try Socket.listener(on: address, backlog: 0, sharesPort: false))
+        let fillers = try (0..<4).map { _ in
+            let socket = try Socket.make(for: address)
+            _ = try socket.connect(to: address)
+            return ClientStream(socket)
+        }
+        (self.address, sockets) = (address, [listener] + fillers)
     }
 }

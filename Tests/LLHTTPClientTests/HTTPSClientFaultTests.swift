@@ -7,9 +7,7 @@ import Testing
 struct HTTPSClientFaultTests {
     let certificates: TestCertificates
 
-    init() throws {
-        certificates = try TestCertificates.shared.get()
-    }
+    init() throws { certificates = try TestCertificates.shared.get() }
 
     /// The error of a fetch from such an issuer.
     private func fault(
@@ -64,10 +62,7 @@ struct HTTPSClientFaultTests {
             "Content-Encoding: gzip\r\nContent-Length: 1\r\n\r\nx",
             .malformedResponse(reason: "the body is encoded, although no coding was offered")
         ),
-        (
-            "Transfer-Encoding: chunked\r\n\r\nzz\r\n",
-            .malformedResponse(reason: "the chunked coding is malformed")
-        ),
+        ("Transfer-Encoding: chunked\r\n\r\nzz\r\n", .malformedResponse(reason: "the chunked coding is malformed")),
     ]
 
     @Test("Every fault of an answer ends in the error that names it", arguments: answers)
@@ -123,9 +118,7 @@ struct HTTPSClientFaultTests {
 
     @Test("The error names a trust file that is missing or not PEM", arguments: ["/nonexistent.pem", "/dev/null"])
     func badTrustFile(_ file: String) throws {
-        let error = #expect(throws: TLSError.self) {
-            _ = try TLSContext(clientTrusting: .authorities(file: file))
-        }
+        let error = #expect(throws: TLSError.self) { _ = try TLSContext(clientTrusting: .authorities(file: file)) }
         #expect(error?.description.contains(file) == true)
         #expect(OpenSSLError.isQueueEmpty)
     }

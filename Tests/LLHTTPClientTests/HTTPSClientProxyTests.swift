@@ -17,9 +17,7 @@ struct HTTPSClientProxyTests {
             proxy.stop()
             issuer.stop()
         }
-        let settings = try ProxySettings {
-            $0 == "HTTPS_PROXY" ? "http://user:p%40ss@127.0.0.1:\(proxy.port)" : nil
-        }
+        let settings = try ProxySettings { $0 == "HTTPS_PROXY" ? "http://user:p%40ss@127.0.0.1:\(proxy.port)" : nil }
         // The proxy resolves the name, never the client.
         let client = HTTPSClient(
             trust: .authorities(file: certificates.authorityFile),
@@ -50,9 +48,7 @@ struct HTTPSClientProxyTests {
         let proxy = try ScriptedIssuer(.plain) { _, peer in try peer.send(answer) }
         defer { proxy.stop() }
         let settings = try ProxySettings { $0 == "https_proxy" ? "127.0.0.1:\(proxy.port)" : nil }
-        #expect(throws: expected) {
-            try HTTPSClient(proxy: settings).get(HTTPURL(parsing: "https://issuer.test/keys"))
-        }
+        #expect(throws: expected) { try HTTPSClient(proxy: settings).get(HTTPURL(parsing: "https://issuer.test/keys")) }
     }
 
     @Test(
@@ -68,13 +64,7 @@ struct HTTPSClientProxyTests {
         ]
     )
     func exceptions(list: String, host: String, isExcepted: Bool) throws {
-        let settings = try ProxySettings { name in
-            switch name {
-            case "HTTPS_PROXY": "http://proxy.example:3128/"
-            case "NO_PROXY": list
-            default: nil
-            }
-        }
+        let settings = try ProxySettings { ["HTTPS_PROXY": "http://proxy.example:3128/", "NO_PROXY": list][$0] }
         let url = try HTTPURL(parsing: "https://\(host)/")
         #expect((settings.server(for: url) == nil) == isExcepted)
     }

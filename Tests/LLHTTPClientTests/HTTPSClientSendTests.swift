@@ -6,9 +6,7 @@ import Testing
 struct HTTPSClientSendTests {
     let certificates: TestCertificates
 
-    init() throws {
-        certificates = try TestCertificates.shared.get()
-    }
+    init() throws { certificates = try TestCertificates.shared.get() }
 
     private func client() -> HTTPSClient { HTTPSClient(trust: .authorities(file: certificates.authorityFile)) }
 

@@ -7,9 +7,7 @@ import Testing
 struct HTTPSClientTests {
     let certificates: TestCertificates
 
-    init() throws {
-        certificates = try TestCertificates.shared.get()
-    }
+    init() throws { certificates = try TestCertificates.shared.get() }
 
     @Test("A body with its length arrives whole over TLS, and the request is exact")
     func length() throws {
@@ -17,10 +15,8 @@ struct HTTPSClientTests {
             try peer.answer(fields: ["ETag: \"a\"", "X-Twice: 1", "x-twice: 2"], "{\"keys\":[]}")
         }
         defer { issuer.stop() }
-        let response = try client().get(
-            HTTPURL(parsing: issuer.url),
-            headers: [(name: "if-none-match", value: "\"b\"")]
-        )
+        let headers = [(name: "if-none-match", value: "\"b\"")]
+        let response = try client().get(HTTPURL(parsing: issuer.url), headers: headers)
         #expect(response.status == 200)
         #expect(response.body == Array("{\"keys\":[]}".utf8))
         #expect(response.value(of: "etag") == "\"a\"")
@@ -43,9 +39,7 @@ struct HTTPSClientTests {
     )
     func framings(_ rest: String) throws {
         for manner in [ScriptedIssuer.Manner.plain, .tls(certificates.good)] {
-            let issuer = try ScriptedIssuer(manner) { _, peer in
-                try peer.send("HTTP/1.1 200 OK\r\n" + rest)
-            }
+            let issuer = try ScriptedIssuer(manner) { _, peer in try peer.send("HTTP/1.1 200 OK\r\n" + rest) }
             defer { issuer.stop() }
             let response = try client().get(HTTPURL(parsing: issuer.url))
             #expect(response.body == Array("hello".utf8))

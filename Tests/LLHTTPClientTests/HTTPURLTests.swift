@@ -10,14 +10,11 @@ struct HTTPURLTests {
                 "https://limited.facebook.com/.well-known/oauth/openid/jwks/", "limited.facebook.com",
                 "/.well-known/oauth/openid/jwks/"
             ),
-            ("HTTPS://A.Example", "a.example", "/"),
-            ("https://a.example:443/x", "a.example", "/x"),
+            ("HTTPS://A.Example", "a.example", "/"), ("https://a.example:443/x", "a.example", "/x"),
             ("https://a.example:8443?x=y", "a.example:8443", "/?x=y"),
             ("https://[2001:DB8::1]:8443/", "[2001:db8::1]:8443", "/"),
-            ("http://127.0.0.1:8080/", "127.0.0.1:8080", "/"),
-            ("http://[::1]/", "[::1]", "/"),
-            ("http://localhost/", "localhost", "/"),
-            ("https://a_b.example./", "a_b.example.", "/"),
+            ("http://127.0.0.1:8080/", "127.0.0.1:8080", "/"), ("http://[::1]/", "[::1]", "/"),
+            ("http://localhost/", "localhost", "/"), ("https://a_b.example./", "a_b.example.", "/"),
         ]
     )
     func accepted(_ text: String, _ authority: String, _ target: String) throws {

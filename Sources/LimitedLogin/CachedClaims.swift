@@ -2,7 +2,7 @@ internal import LLBytes
 internal import LLJOSE
 
 /// The positions of an accepted token's claims in its payload, and its facts without a position: 96 bytes for any token.
-/// ``TokenVerifier/accept(_:of:_:_:now:workspace:)`` judges them again each time, except for what depends on the bytes
+/// ``TokenVerifier/accept(_:of:_:_:now:workspace:)`` judges them again each time, except for the facts of the bytes
 /// alone: header and payload are strict, every claim has its type, `sub` is short and `jti` exists.
 package struct CachedClaims: Sendable {
     private let issuedAt: NumericDate

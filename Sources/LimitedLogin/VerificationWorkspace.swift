@@ -135,7 +135,7 @@ package struct VerifiedClaims: Sendable {
     }
 
     package enum KeyBinding {
-        /// There is no `cnf`: whoever has the token may use it.
+        /// There is no `cnf`: any holder of the token may use it.
         case none
         case key(thumbprint: Range<Int>)
         /// There is a `cnf` without a text `jkt`, so no key can use the token.

@@ -47,7 +47,7 @@ enum CallbackEndpoint {
         }
     }
 
-    /// - Parameter status: What Facebook shows the person: the backend's own page and code, or else the service's.
+    /// - Parameter status: The page and code for the person: the backend's own, or else the service's.
     private static func write(_ status: DeletionStatus?, to response: inout HTTPResponse) {
         VerifyEndpoint.addFields(to: &response)
         guard let status else { return JSONWriter.raw("{}", to: &response.body) }

@@ -48,8 +48,7 @@ extension Worker {
             // Without permission for the filter, only the few connections made between the last accept and the close are
             // lost.
             _ = platform_refuse_new_connections(listener.descriptor)
-            // TCP handshakes that have begun get 50 ms.
-            listenerClosesAt = now + .milliseconds(50)
+            listenerClosesAt = now + limits.drainHandshakeWait
         }
         for connection in table.all() {
             connection.beginDrain(host)

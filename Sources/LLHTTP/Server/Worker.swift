@@ -136,6 +136,9 @@ struct Worker: ~Copyable {
                 table.schedule(connection)
                 continue
             }
+            // Bytes may have come after the poll, and a late turn costs no request that was sent in time.
+            if [.idle, .head, .body].contains(connection.phase) { handle(connection, ReadyEvents.readable) }
+            guard connection.slot >= 0, connection.deadline <= now else { continue }
             connection.deadlinePassed(&host)
             flush(connection)
             keepToShare()

@@ -68,6 +68,10 @@ enum MemoryJudgement: Equatable {
         case start(MemoryStart)
         /// A replica knew that all data went to the present server.
         case moved
+
+        init(_ reply: RedisReply) {
+            self = reply.text == RedisKeys.movedMark ? .moved : MemoryStart(reply).map { .start($0) } ?? .absent
+        }
     }
 
     /// The relation of the present server to the one that this process used last.
@@ -249,8 +253,8 @@ struct RedisKeys: Hashable, Sendable {
     var probe: String { prefix + "probe" }
     /// A key that never exists.
     var absent: String { prefix + "absent" }
-    var revocations: [UInt8] { Array((prefix + "revocations").utf8) }
-    func entry(_ key: ReplayKey) -> [UInt8] { Array(prefix.utf8) + key.hexadecimal }
+    var revocations: String { prefix + "revocations" }
+    func entry(_ key: ReplayKey) -> String { prefix + key.hexadecimal }
 
     init(_ kind: ReplayStoreURL.Kind) { prefix = kind == .cluster ? "{limited-login}:" : "limited-login:" }
 }

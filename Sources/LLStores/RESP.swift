@@ -142,7 +142,7 @@ package struct RESPReader {
 /// Writes commands in RESP2, each as an array of strings.
 package enum RESPCommand {
     /// Appends one command: its name and its arguments. Each may hold any bytes.
-    package static func append(_ words: [[UInt8]], to output: inout [UInt8]) {
+    package static func append(_ words: [some Collection<UInt8>], to output: inout [UInt8]) {
         output.append(contentsOf: "*\(words.count)\r\n".utf8)
         for word in words {
             output.append(contentsOf: "$\(word.count)\r\n".utf8)

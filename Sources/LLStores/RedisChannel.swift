@@ -27,7 +27,7 @@ final class RedisChannel {
         mayExpectTLS = configuration.tls == nil
     }
 
-    func command(_ words: [[UInt8]]) { RESPCommand.append(words, to: &output) }
+    func command(_ words: [String]) { RESPCommand.append(words.map(\.utf8), to: &output) }
 
     /// Sends as many bytes as the connection accepts now.
     func flush() throws(RedisFailure) {
@@ -69,13 +69,20 @@ final class RedisChannel {
         if stream.wait(or: signal, until: deadline) == .signal { signal.clear() }
     }
 
-    func call(_ words: [[UInt8]], until deadline: MonotonicInstant) throws(RedisFailure) -> RedisReply {
+    func call(_ words: [String], until deadline: MonotonicInstant) throws(RedisFailure) -> RedisReply {
         command(words)
         return try answer(until: deadline)
     }
 
-    func call(_ words: [String], until deadline: MonotonicInstant) throws(RedisFailure) -> RedisReply {
-        try call(words.map { Array($0.utf8) }, until: deadline)
+    /// Sends credentials, which may hold any bytes.
+    /// - Parameter user: empty for the default user.
+    func authenticate(
+        _ user: [UInt8],
+        _ password: [UInt8],
+        until deadline: MonotonicInstant
+    ) throws(RedisFailure) -> RedisReply {
+        RESPCommand.append([Array("AUTH".utf8)] + (user.isEmpty ? [] : [user]) + [password], to: &output)
+        return try answer(until: deadline)
     }
 
     /// Sends the commands that wait and returns the next answer.
@@ -93,12 +100,10 @@ final class RedisChannel {
         }
     }
 
-    /// Sends the credentials and chooses the database.
-    func introduce(until deadline: MonotonicInstant) throws(RedisFailure) {
+    /// This connection, after it sent the credentials and chose the database.
+    func introduced(until deadline: MonotonicInstant) throws(RedisFailure) -> RedisChannel {
         if let password = configuration.password {
-            let user = configuration.url.user
-            let words = [Array("AUTH".utf8)] + (user.isEmpty ? [] : [user]) + [password]
-            let reply = try call(words, until: deadline)
+            let reply = try authenticate(configuration.url.user, password, until: deadline)
             if reply == .error(code: "ERR") { throw .needsNoPassword }
             // Any other refusal here concerns the credentials, whatever its code.
             guard case .status("OK") = reply else { throw .unauthenticated }
@@ -108,13 +113,14 @@ final class RedisChannel {
             if reply == .error(code: "ERR") { throw .noDatabase(configuration.url.database) }
             _ = try reply.orFailure(of: "SELECT")
         }
+        return self
     }
 
     /// The sections of INFO that matter here, each with a command of its own: servers before Redis 7 accept no list of
     /// sections. Other sections may have any length: errorstats has a line for each error name that a client made up.
     func info(until deadline: MonotonicInstant) throws(RedisFailure) -> String {
         let sections = ["server", "memory", "persistence", "replication"]
-        for section in sections { command(["INFO", section].map { Array($0.utf8) }) }
+        for section in sections { command(["INFO", section]) }
         var info = ""
         for _ in sections {
             guard let text = try answer(until: deadline).orFailure(of: "INFO").text else { throw .malformedAnswer }

@@ -31,7 +31,6 @@ struct RedisConnector {
                 wait(after: error)
             }
         }
-        store.revocations.setLink(.down)
         refuseWaiting()
     }
 
@@ -68,7 +67,7 @@ struct RedisConnector {
             pause = GrowingPause(limits)
         }
         if let failure {
-            note(failure, at: session.node)
+            note(failure, at: session.channel.node)
             store.revocations.setLink(.connecting)
             // A session that worked may work again at once, for instance after a restart, a broken connection or
             // emptied data. A server that opens well and then fails each time gets only one attempt without a pause.
@@ -85,7 +84,7 @@ struct RedisConnector {
         while !store.isStopped {
             let now = MonotonicClock.now()
             try session.receive(now: now)
-            if let replies = session.takeFinished() {
+            if let replies = session.finished.take() {
                 do throws(RedisFailure) {
                     try exchanges.finish(replies, now)
                     if let last = session.memory.last { reportUp(last.known.start, isNew: false) }
@@ -100,7 +99,7 @@ struct RedisConnector {
             if isOld, session.isIdle, store.hasWaiting || exchanges.dueAt(now) <= now { return }
             let questions = isOld ? [] : store.takeWaiting(atMost: session.room)
             if !questions.isEmpty {
-                try session.send(questions, unixMilliseconds: WallClock.unixMilliseconds(), now: now)
+                try session.send(questions, now: now)
                 // There may be questions for another batch.
                 if session.room > 0, store.hasWaiting { continue }
             }
@@ -122,7 +121,6 @@ struct RedisConnector {
     private mutating func wait(after failure: RedisFailure) {
         let end = pause.end(from: MonotonicClock.now())
         store.state.withLock { $0.link = .down }
-        store.revocations.setLink(.down)
         refuseWaiting()
         reportDown(failure)
         while !store.isStopped, MonotonicClock.now() < end { store.signal.wait(until: end) }
@@ -149,6 +147,7 @@ struct RedisConnector {
     }
 
     private func refuseWaiting() {
+        store.revocations.setLink(.down)
         for lookup in store.takeWaiting(atMost: .max) { lookup.finish() }
     }
 }

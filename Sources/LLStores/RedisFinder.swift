@@ -35,7 +35,7 @@ final class RedisFinder {
         for start in starts.prefix(Self.startLimit) {
             do throws(RedisFailure) {
                 switch configuration.url.kind {
-                case .single: return (try server(start, until: deadline), nil)
+                case .single: return (try open(start, until: deadline).introduced(until: deadline), nil)
                 case .cluster: return try follow(from: start, last, until: deadline)
                 case .sentinel(let master): return try ask(start, master, until: deadline)
                 }
@@ -52,7 +52,7 @@ final class RedisFinder {
     /// The same as ``RedisServerFacts/identity`` of a cluster's node; nil if it does not tell.
     func identity(of node: RedisNode) -> String? {
         let end = soon(.never)
-        let info = try? server(node, through: urlPlace(for: node), until: end).info(until: end)
+        let info = try? open(node, through: urlPlace(for: node), until: end).introduced(until: end).info(until: end)
         return info.flatMap { try? RedisServerFacts(info: $0, isInCluster: true).identity }
     }
 
@@ -61,20 +61,10 @@ final class RedisFinder {
         min(deadline, MonotonicClock.now() + configuration.limits.connectTimeout / 2)
     }
 
-    private func server(
-        _ node: RedisNode,
-        through start: RedisNode? = nil,
-        until deadline: MonotonicInstant
-    ) throws(RedisFailure) -> RedisChannel {
-        let channel = try open(node, through: start, until: deadline)
-        try channel.introduce(until: deadline)
-        return channel
-    }
-
     /// A connection over which no credentials were sent.
     private func open(
         _ node: RedisNode,
-        through start: RedisNode?,
+        through start: RedisNode? = nil,
         until deadline: MonotonicInstant
     ) throws(RedisFailure) -> RedisChannel {
         do throws(ClientError) {
@@ -97,15 +87,15 @@ final class RedisFinder {
         until deadline: MonotonicInstant
     ) throws(RedisFailure) -> Found {
         let soon = soon(deadline)
-        let channel = try open(sentinel, through: nil, until: soon)
+        let channel = try open(sentinel, until: soon)
         if let password = configuration.sentinelPassword {
-            let words = [Array("AUTH".utf8), configuration.sentinelUser, password].compactMap(\.self)
-            guard case .status("OK") = try channel.call(words, until: soon) else { throw .sentinelUnauthenticated }
+            let reply = try channel.authenticate(configuration.sentinelUser ?? [], password, until: soon)
+            guard case .status("OK") = reply else { throw .sentinelUnauthenticated }
         }
         let reply = try channel.call(["SENTINEL", "MASTER", master], until: soon)
         let (primary, epoch) = try reply.primary(toldBy: sentinel)
         try places.require(epoch)
-        let found = try server(primary, through: sentinel, until: deadline)
+        let found = try open(primary, through: sentinel, until: deadline).introduced(until: deadline)
         let role = try found.call(["ROLE"], until: deadline).orFailure(of: "ROLE")
         guard role.elements?.first?.text == "master" else { throw .readOnly }
         places.trust(epoch, of: sentinel)
@@ -122,7 +112,7 @@ final class RedisFinder {
         var handedOverBy: String?
         for _ in 0...Self.stepLimit {
             let soon = soon(deadline)
-            let channel = try server(node, through: urlPlace(for: start), until: soon)
+            let channel = try open(node, through: urlPlace(for: start), until: soon).introduced(until: soon)
             let reply = try channel.call(["CLUSTER", "SLOTS"], until: soon)
             if reply == .error(code: "ERR") { throw .isNoCluster }
             let map = try reply.orFailure(of: "CLUSTER").clusterMap(toldBy: node)

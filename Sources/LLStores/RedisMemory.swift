@@ -15,47 +15,38 @@ struct RedisMemory: Hashable {
         let facts: RedisServerFacts
         /// The name of the last owner's history, if it handed the keys over; see ``RedisFinder``.
         var handedOverBy: String?
-        /// True if each write is on the server's disk before its answer.
         var writesThrough = false
         let clock: ServerClock
         /// This machine's clock.
         let unixMilliseconds: UInt64
     }
 
-    private struct Arrival: Hashable {
-        let identity: String
-        let start: MemoryStart
-        let since: MonotonicInstant
-    }
-
     let keys: RedisKeys
     let isInCluster: Bool
-    private let clockJump: Duration
-    private let handOverTime: Duration
     /// With Sentinel the same as ``ReplayLimits/leavingTime``, otherwise zero: a cluster's nodes hand a slot over in one
     /// step, and a single server has no successor.
     private let leavingTime: Duration
     /// The server that this process used last, or uses.
     private(set) var last: RedisLastServer?
     private(set) var slotMove: SlotMove?
-    /// A new server that is not trusted yet, because other replicas may still use the former one.
-    private var arrival: Arrival?
+    /// A new server that is not trusted yet, because other replicas may still use the former one. Its time is that of
+    /// its first answer.
+    private var arrival: RedisLastServer?
     /// True if the last server's clock jumped, so that it forgot entries, which no move brings back.
     private var hasJumped = false
 
     init(_ kind: ReplayStoreURL.Kind, _ limits: ReplayLimits) {
         keys = RedisKeys(kind)
         isInCluster = kind == .cluster
-        (clockJump, handOverTime) = (limits.clockJump, limits.handOverTime)
         if case .sentinel = kind { leavingTime = limits.leavingTime } else { leavingTime = .zero }
     }
 
     /// The start by which nonces are dated: the memory of the server that will judge them.
-    var start: MemoryStart? { arrival?.start ?? last?.known.start }
+    var start: MemoryStart? { (arrival ?? last)?.known.start }
 
     /// The last server if no third one can have had the keys since.
     func recent(at now: MonotonicInstant) -> RedisLastServer? {
-        last.flatMap { now < $0.answeredAt + handOverTime ? $0 : nil }
+        last.flatMap { now < $0.answeredAt + ReplayLimits.handOverTime ? $0 : nil }
     }
 
     /// The answer about an entry if the server need not be asked.
@@ -106,8 +97,9 @@ struct RedisMemory: Hashable {
             let onlyIfMissing = found == .null ? ["NX"] : []
             switch MemoryJudgement.judge(known: last?.known, reported: reported, moved: moved) {
             case .continues(let start):
-                try settle(start, meeting)
-                trust(start, meeting)
+                let server = RedisLastServer(start, meeting)
+                try settle(server)
+                (last, slotMove, arrival, hasJumped) = (server, nil, nil, false)
                 guard reported.data != start else { return }
                 // The server may drop the name of its history later.
                 let names = [keys.data] + (facts.history == nil ? [] : [keys.run(facts.runID)])
@@ -126,36 +118,22 @@ struct RedisMemory: Hashable {
 
     /// With Sentinel, waits until every replica must have left the former server, which may take writes for longer. A
     /// memory that began long ago needs no wait.
-    private mutating func settle(_ start: MemoryStart, _ meeting: Meeting) throws(RedisFailure) {
-        let (identity, now) = (meeting.facts.identity, meeting.clock.at)
-        guard leavingTime > .zero, last?.known.identity != identity,
-            start.completeSince > meeting.unixMilliseconds + ReplayLimits.clockMargin
+    private mutating func settle(_ server: RedisLastServer) throws(RedisFailure) {
+        let (known, since) = (server.known, arrival?.answeredAt)
+        guard leavingTime > .zero, last?.known.identity != known.identity,
+            known.start.completeSince > known.answeredAt + ReplayLimits.clockMargin
         else { return }
-        let since = arrival.flatMap { $0.identity == identity ? $0.since : nil } ?? now
-        arrival = Arrival(identity: identity, start: start, since: since)
-        guard now >= since + leavingTime else { throw .newPrimary }
-    }
-
-    private mutating func trust(_ start: MemoryStart, _ meeting: Meeting) {
-        (slotMove, arrival, hasJumped) = (nil, nil, false)
-        last = RedisLastServer(
-            node: meeting.node,
-            history: meeting.facts.history,
-            known: MemoryJudgement.Known(
-                identity: meeting.facts.identity,
-                start: start,
-                answeredAt: meeting.unixMilliseconds
-            ),
-            clock: meeting.clock,
-            answeredAt: meeting.clock.at
-        )
+        let isWaiting = arrival?.known.identity == known.identity
+        arrival = server
+        if let since, isWaiting { arrival?.answeredAt = since }
+        guard isWaiting, let since, server.answeredAt >= since + leavingTime else { throw .newPrimary }
     }
 
     private func reported(_ meeting: Meeting) -> MemoryJudgement.Reported {
         // Another server's clock may differ.
         let isSame = last?.node == meeting.node || last?.known.identity == meeting.facts.identity
         let (before, clock) = (isSame ? last?.clock : nil, meeting.clock)
-        let hasJumped = self.hasJumped || before?.hasJumped(to: clock, clockJump) ?? false
+        let hasJumped = self.hasJumped || before?.hasJumped(to: clock) ?? false
         let serverTime = hasJumped ? before?.time(at: clock.at) ?? 0 : clock.milliseconds
         return MemoryJudgement.Reported(
             identity: meeting.facts.identity,
@@ -192,7 +170,7 @@ struct RedisMemory: Hashable {
         }
         // The server read its clock after the question was sent.
         let clock = ServerClock(milliseconds: time / 1_000, at: sentAt)
-        guard !last.clock.hasJumped(to: ServerClock(milliseconds: clock.milliseconds, at: now), clockJump) else {
+        guard !last.clock.hasJumped(to: ServerClock(milliseconds: clock.milliseconds, at: now)) else {
             hasJumped = true
             throw .clockChanged
         }
@@ -219,6 +197,13 @@ struct RedisLastServer: Hashable {
     /// The time of its last good answer.
     var answeredAt: MonotonicInstant
 
+    init(_ start: MemoryStart, _ meeting: RedisMemory.Meeting) {
+        let (facts, present) = (meeting.facts, meeting.unixMilliseconds)
+        known = MemoryJudgement.Known(identity: facts.identity, start: start, answeredAt: present)
+        (node, history) = (meeting.node, facts.history)
+        (clock, answeredAt) = (meeting.clock, meeting.clock.at)
+    }
+
     /// The name of the server's history if it still is the primary that it was; nil otherwise.
     func handedOver(_ facts: RedisServerFacts) -> String? {
         facts.identity == known.identity ? facts.replicationID : nil
@@ -235,8 +220,8 @@ struct ServerClock: Hashable {
     func time(at now: MonotonicInstant) -> UInt64 { milliseconds &+ now.nanoseconds(since: at) / 1_000_000 }
 
     /// True if the clock is so far ahead later that entries were forgotten before their time.
-    func hasJumped(to later: ServerClock, _ jump: Duration) -> Bool {
-        later.milliseconds > time(at: later.at) &+ jump.wholeNanoseconds / 1_000_000
+    func hasJumped(to later: ServerClock) -> Bool {
+        later.milliseconds > time(at: later.at) &+ ReplayLimits.clockJump.wholeNanoseconds / 1_000_000
     }
 }
 
@@ -273,12 +258,6 @@ extension MemoryStart {
         let digits = text.dropLast(isAfterLoss ? Self.lossMark.count : 0)
         guard let moment = DecimalNumber.parse(Array(digits.utf8)) else { return nil }
         completeSince = UInt64(moment)
-    }
-}
-
-extension MemoryJudgement.LastRun {
-    init(_ reply: RedisReply) {
-        self = reply.text == RedisKeys.movedMark ? .moved : MemoryStart(reply).map { .start($0) } ?? .absent
     }
 }
 

@@ -23,7 +23,7 @@ struct RedisRevocations {
         }
 
         let work: Work
-        var commands: [[[UInt8]]]
+        var commands: [[String]]
         /// The expected time of the server's clock, in microseconds since 1970.
         var serverTime: UInt64 = 0
     }
@@ -45,7 +45,7 @@ struct RedisRevocations {
 
     let revocations: Revocations
     private let limits: ReplayLimits
-    private let key: [UInt8]
+    private let key: String
     /// The server's run and the start of its memory at the last connection.
     private var memory: (identity: String, start: MemoryStart)?
     private var serverClock = ServerClock(milliseconds: 0, at: .never)
@@ -102,7 +102,7 @@ struct RedisRevocations {
     }
 
     /// The commands to send now. Only one exchange is under way at a time.
-    mutating func next(_ now: MonotonicInstant) -> [[[UInt8]]]? {
+    mutating func next(_ now: MonotonicInstant) -> [[String]]? {
         guard underWay == nil, now >= heldUntil else { return nil }
         // The kinds take turns, so that much work of one kind never delays another for long.
         for turn in turns {
@@ -110,7 +110,7 @@ struct RedisRevocations {
             guard var exchange = exchange(of: turn, now) else { continue }
             exchange.serverTime = serverTime(at: now)
             // TIME comes last, so that it also reveals a delayed write.
-            exchange.commands.append([Array("TIME".utf8)])
+            exchange.commands.append(["TIME"])
             underWay = exchange
             return exchange.commands
         }
@@ -143,32 +143,28 @@ struct RedisRevocations {
             let lifetime = UInt64(Revocations.lifetimeSeconds) * 1_000_000
             let oldest = page.serverTime - min(lifetime, page.serverTime)
             var exchange = read(page)
-            exchange.commands.insert(command("ZREMRANGEBYSCORE", ["-inf", "(\(oldest)"]), at: 0)
+            exchange.commands.insert(["ZREMRANGEBYSCORE", key, "-inf", "(\(oldest)"], at: 0)
             return exchange
         case .remove:
             guard reading == nil, !revocations.hasWork else { return nil }
             // Newer revocations of the same logins replaced these members, and are in Redis now.
             let members = revocations.superseded(among: superseded.take(atMost: Self.pageCount)).map(\.member)
-            return members.isEmpty ? nil : Exchange(work: .remove, commands: [[Array("ZREM".utf8), key] + members])
+            return members.isEmpty ? nil : Exchange(work: .remove, commands: [["ZREM", key] + members])
         }
     }
 
     private func read(_ page: Page) -> Exchange {
-        let words = ["\(page.score)", "+inf", "WITHSCORES", "LIMIT", "\(page.skipped)", "\(Self.pageCount)"]
-        return Exchange(work: .read(page), commands: [command("ZRANGEBYSCORE", words)])
-    }
-
-    private func command(_ name: String, _ words: [String]) -> [[UInt8]] {
-        [Array(name.utf8), key] + words.map { Array($0.utf8) }
+        let range = ["\(page.score)", "+inf", "WITHSCORES", "LIMIT", "\(page.skipped)", "\(Self.pageCount)"]
+        return Exchange(work: .read(page), commands: [["ZRANGEBYSCORE", key] + range])
     }
 
     private func write(_ all: [Revocation], _ waiting: [WaitingRevocation], _ now: MonotonicInstant) -> Exchange? {
         if all.isEmpty { return nil }
         let time = serverTime(at: now)
-        var words = [Array("ZADD".utf8), key]
+        var words = ["ZADD", key]
         // Each member gets its own score, so that a reading can continue between two of them.
         for (index, revocation) in all.enumerated() {
-            words += [Array("\(time &+ UInt64(index))".utf8), revocation.member]
+            words += ["\(time &+ UInt64(index))", revocation.member]
         }
         return Exchange(work: .write(all, waiting), commands: [words])
     }
@@ -178,7 +174,7 @@ struct RedisRevocations {
     mutating func finish(_ replies: [RedisReply], _ now: MonotonicInstant) throws(RedisFailure) {
         guard let exchange = underWay else { return }
         for (command, reply) in zip(exchange.commands, replies) {
-            _ = try reply.orFailure(of: String(decoding: command.first ?? [], as: UTF8.self))
+            _ = try reply.orFailure(of: command[0])
         }
         guard let time = replies.last?.serverMicroseconds else { throw .malformedAnswer }
         guard isNear(time, exchange.serverTime) else {

@@ -28,31 +28,30 @@ final class RedisSession {
         var asked: [QueuedLookup]?
         /// The number of answers before those about the server itself.
         let answerCount: Int
+        /// True if the first command about the server itself asks for its memory.
+        let looksAtRoom: Bool
         /// The commands about the server itself.
         let checks: [[String]]
         let sentAt: MonotonicInstant
         var answers: [RedisReply] = []
 
         var isWhole: Bool { answers.count == answerCount + checks.count }
-        var looksAtRoom: Bool { checks.first == Batch.room }
         /// The name of the command to which the next answer belongs; nil among those about revocations. A refused
         /// command about revocations does not affect any question.
         var nextCommand: String? {
             answers.count < answerCount ? asked.map { _ in "SET" } : checks[answers.count - answerCount][0]
         }
-
-        static let room = ["INFO", "memory"]
     }
 
     let openedAt: MonotonicInstant
     private(set) var memory: RedisMemory
-    private let channel: RedisChannel
+    let channel: RedisChannel
     private let limits: ReplayLimits
     private var batches: [Batch] = []
     /// The room in the server's memory at the last check.
     private var hasRoomForProofs: Bool
-    /// The answers to the commands about revocations, once all have arrived.
-    private var finished: [RedisReply]?
+    /// The answers to the commands about revocations, once all have arrived, until they are taken.
+    var finished: [RedisReply]?
 
     /// Checks the server, and agrees with the other replicas on the start of its memory. What `memory` learns is kept
     /// even if the exchange fails.
@@ -96,7 +95,6 @@ final class RedisSession {
     /// The number of questions that may be sent now.
     var room: Int { batches.count < limits.batchesUnderWay ? limits.batchQuestions : 0 }
     var isIdle: Bool { batches.isEmpty }
-    var node: RedisNode { channel.node }
 
     /// The time at which the session fails without an answer; `.never` if no answer is awaited.
     var deadline: MonotonicInstant { batches.first.map { $0.sentAt + limits.answerTimeout } ?? .never }
@@ -104,8 +102,9 @@ final class RedisSession {
     // MARK: Sending
 
     /// Sends questions. A question that needs no answer of the server is answered at once.
-    func send(_ questions: [QueuedLookup], unixMilliseconds: UInt64, now: MonotonicInstant) throws(RedisFailure) {
+    func send(_ questions: [QueuedLookup], now: MonotonicInstant) throws(RedisFailure) {
         guard let last = memory.last else { return }
+        let unixMilliseconds = WallClock.unixMilliseconds()
         let present = Self.entryTime(unixMilliseconds, serverTime: last.clock.time(at: now))
         var asked: [QueuedLookup] = []
         var looksAtRoom = false
@@ -138,42 +137,38 @@ final class RedisSession {
     /// Answers the questions that need no more answers of the server, and sends the next entries of the others.
     private func ask(_ all: [QueuedLookup], _ now: MonotonicInstant, looksAtRoom: Bool = false) throws(RedisFailure) {
         var asked: [QueuedLookup] = []
-        var commands: [[[UInt8]]] = []
+        var commands: [[String]] = []
         for lookup in all {
             guard let next = lookup.next, now < lookup.deadline else {
                 lookup.finish()
                 continue
             }
             asked.append(lookup)
-            commands.append(words(next, lookup.sentAt))
+            commands.append(command(next, lookup.sentAt))
         }
-        if !commands.isEmpty || looksAtRoom { try send(commands, for: asked, looksAtRoom: looksAtRoom, now) }
+        if !commands.isEmpty || looksAtRoom { try send(commands, for: asked, looksAtRoom: looksAtRoom, now: now) }
     }
 
-    /// Sends commands about revocations. ``takeFinished()`` returns their answers.
-    func send(_ commands: [[[UInt8]]], now: MonotonicInstant) throws(RedisFailure) { try send(commands, for: nil, now) }
-
-    private func send(
-        _ commands: [[[UInt8]]],
-        for asked: [QueuedLookup]?,
+    /// Sends commands about questions, or about revocations: ``finished`` has the answers to those.
+    func send(
+        _ commands: [[String]],
+        for asked: [QueuedLookup]? = nil,
         looksAtRoom: Bool = false,
-        _ now: MonotonicInstant
+        now: MonotonicInstant
     ) throws(RedisFailure) {
-        let checks = (looksAtRoom ? [Batch.room] : []) + memory.checks
-        for command in commands { channel.command(command) }
-        for check in checks { channel.command(check.map { Array($0.utf8) }) }
-        batches.append(Batch(asked: asked, answerCount: commands.count, checks: checks, sentAt: now))
+        let (count, checks) = (commands.count, (looksAtRoom ? [["INFO", "memory"]] : []) + memory.checks)
+        for command in commands + checks { channel.command(command) }
+        batches.append(Batch(asked: asked, answerCount: count, looksAtRoom: looksAtRoom, checks: checks, sentAt: now))
         try channel.flush()
     }
 
     /// The command `SET key 1 PX ms NX`. It is one step in the server, so exactly one of any number of callers
     /// succeeds.
-    private func words(_ entry: ReplayEntry, _ now: UInt64) -> [[UInt8]] {
+    private func command(_ entry: ReplayEntry, _ now: UInt64) -> [String] {
         // At most ten years, because the server refuses a time that overflows; at least one second, because it refuses
         // zero.
         let left = entry.keepUntil > now ? min(entry.keepUntil - now, 315_360_000_000) : 0
-        let words = ["1", "PX", String(max(left, 1_000)), "NX"].map { Array($0.utf8) }
-        return [Array("SET".utf8), memory.keys.entry(entry.key)] + words
+        return ["SET", memory.keys.entry(entry.key), "1", "PX", String(max(left, 1_000)), "NX"]
     }
 
     // MARK: Receiving
@@ -223,9 +218,6 @@ final class RedisSession {
         if batch.asked == nil { finished = Array(answers) }
         try ask(asked, now)
     }
-
-    /// The answers to the last commands about revocations. They are returned only once.
-    func takeFinished() -> [RedisReply]? { finished.take() }
 
     /// Waits until answers may have arrived, the store's signal is given, other work is due, or the deadline passes.
     func wait(until dueAt: MonotonicInstant) throws(RedisFailure) {

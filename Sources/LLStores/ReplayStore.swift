@@ -73,7 +73,7 @@ package struct ReplayLimits: Sendable, Equatable {
     package var leavingTime: Duration = .seconds(7)
     /// The time since the last good answer of a cluster's node within which it may tell that it handed the keys over.
     /// 10 s: a failover of a third node in between takes longer with the usual settings.
-    package var handOverTime: Duration = .seconds(10)
+    static let handOverTime: Duration = .seconds(10)
 
     /// The greatest lead of a revocation from Redis over the clock. 60 s, the default of the setting.
     package var revocationSkew: Duration = .seconds(60)
@@ -87,7 +87,7 @@ package struct ReplayLimits: Sendable, Equatable {
     var clockTolerance: Duration { revocationOverlap / 4 }
     /// The lead of the server's clock over its estimate from which entries count as forgotten early. 30 s: half of the time
     /// that each is kept longer than it must be (``expiryMargin``), and far more than a slow answer or a drift.
-    var clockJump: Duration = .seconds(30)
+    static let clockJump: Duration = .seconds(30)
     /// The pause between two readings of all revocations. 10 minutes: revocations lost without a sign are back by then.
     package var revocationReadingPause: Duration = .seconds(600)
 
@@ -148,11 +148,10 @@ extension ReplayKey {
         (high, low) = (bytes.word(at: 0).byteSwapped, bytes.word(at: 8).byteSwapped)
     }
 
-    /// 32 lower-case hexadecimal digits in ASCII.
-    var hexadecimal: [UInt8] {
-        [high, low].flatMap { word in
-            stride(from: 60, through: 0, by: -4).map { Hexadecimal.digit(UInt8(truncatingIfNeeded: word >> $0)) }
-        }
+    /// 32 lower-case digits.
+    var hexadecimal: String {
+        let shifts = stride(from: 56, through: 0, by: -8)
+        return Hexadecimal.encode([high, low].flatMap { word in shifts.map { UInt8(truncatingIfNeeded: word >> $0) } })
     }
 }
 

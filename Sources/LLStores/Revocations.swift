@@ -3,10 +3,7 @@ package import LLHTTP
 internal import Synchronization
 
 /// A revocation on its way to Redis, and the callback of its caller.
-struct WaitingRevocation: Sendable {
-    let revocation: Revocation
-    let completion: @Sendable (_ isRemembered: Bool) -> Void
-}
+typealias WaitingRevocation = (revocation: Revocation, completion: @Sendable (_ isRemembered: Bool) -> Void)
 
 /// This replica's own copy of the revoked logins, which every verdict reads without waiting.
 ///
@@ -117,7 +114,7 @@ package final class Revocations: Sendable {
                 state.hasUnwritten = true
                 return false
             }
-            state.waiting.append(WaitingRevocation(revocation: latest, completion: completion))
+            state.waiting.append((latest, completion))
             return nil
         }
         if let answer { completion(answer) } else { wake?() }
@@ -348,24 +345,21 @@ extension Revocation {
 /// The form of a revocation in Redis: `app:user:moment` in decimal, or with `#` and 32 hexadecimal digits for the
 /// login. A revocation from a callback ends with `:c`.
 extension Revocation {
-    private static let hashSign = UInt8(ascii: "#")
-    private static let colon = UInt8(ascii: ":")
-
-    var member: [UInt8] {
-        let end = kind == .callback ? ":\(moment):c" : ":\(moment)"
-        guard login.high & ReplayKey.hashMark != 0 else { return Array("\(login.low):\(login.high)\(end)".utf8) }
-        return [Self.hashSign] + login.hexadecimal + Array(end.utf8)
+    var member: String {
+        let isHash = login.high & ReplayKey.hashMark != 0
+        let name = isHash ? "#\(login.hexadecimal)" : "\(login.low):\(login.high)"
+        return "\(name):\(moment)\(kind == .callback ? ":c" : "")"
     }
 
     /// The revocation of a member; nil for bytes that ``member`` would not have written.
     init?(member: [UInt8]) {
-        var parts = member.split(separator: Self.colon, omittingEmptySubsequences: false)
+        var parts = member.split(separator: UInt8(ascii: ":"), omittingEmptySubsequences: false)
         if parts.last == [UInt8(ascii: "c")] {
             kind = .callback
             parts.removeLast()
         }
         guard let last = parts.last, let moment = DecimalNumber.parse(last) else { return nil }
-        if member.first == Self.hashSign {
+        if member.first == UInt8(ascii: "#") {
             guard parts.count == 2, parts[0].count == 33, let bytes = Hexadecimal.decode(parts[0].dropFirst())
             else { return nil }
             login = ReplayKey(bytes.span)

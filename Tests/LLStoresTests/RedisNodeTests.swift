@@ -124,7 +124,7 @@ struct RedisNodeTests {
         #expect(RedisKeys(.cluster).prefix.hasPrefix("{limited-login}"))
         // The keys of a single server keep their names, so that an update forgets nothing.
         #expect(RedisKeys(.single).data == "limited-login:life")
-        #expect(RedisKeys(.single).revocations == Array("limited-login:revocations".utf8))
+        #expect(RedisKeys(.single).revocations == "limited-login:revocations")
     }
 
     @Test("Nested arrays are parsed to a bounded depth")

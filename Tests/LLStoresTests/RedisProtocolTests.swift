@@ -100,7 +100,7 @@ struct RedisProtocolTests {
         RESPCommand.append([Array("SET".utf8), [0, 13, 10, 255], []], to: &output)
         #expect(output == Array("*3\r\n$3\r\nSET\r\n$4\r\n".utf8) + [0, 13, 10, 255] + Array("\r\n$0\r\n\r\n".utf8))
         output = []
-        RESPCommand.append(["GET", "ä"].map { Array($0.utf8) }, to: &output)
+        RESPCommand.append(["GET", "ä"].map(\.utf8), to: &output)
         #expect(String(decoding: output, as: UTF8.self) == "*2\r\n$3\r\nGET\r\n$2\r\nä\r\n")
     }
 

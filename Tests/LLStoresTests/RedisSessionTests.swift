@@ -37,7 +37,7 @@ struct RedisSessionTests {
             verdict: verdict
         )
         // By the session's clock, the question is sent as long ago as an answer may take.
-        try session.send([question], unixMilliseconds: WallClock.unixMilliseconds(), now: boot)
+        try session.send([question], now: boot)
         #expect(stream.wait(or: signal, until: end) == .ready(0))
         try session.wait(until: .never)
         while verdict.withLock({ $0 }) == nil {
@@ -59,7 +59,6 @@ struct RedisSessionTests {
                 StoreUnderTest.waiting(StoreUnderTest.question(1), verdict: verdict),
                 StoreUnderTest.waiting(StoreUnderTest.question(2), until: now, verdict: late),
             ],
-            unixMilliseconds: WallClock.unixMilliseconds(),
             now: now
         )
         #expect(late.withLock { $0 } == .unavailable)

@@ -13,21 +13,21 @@ final class SortedSet {
     /// Refuses each command that writes.
     var refusal: RedisReply?
 
-    func answer(_ commands: [[[UInt8]]]) -> [RedisReply] {
+    func answer(_ commands: [[String]]) -> [RedisReply] {
         commands.map { words in
-            let texts = words.map { String(decoding: $0, as: UTF8.self) }
-            switch texts[0] {
+            switch words[0] {
             case "TIME":
                 return .array([clock / 1_000_000, clock % 1_000_000].map { .string(Array("\($0)".utf8)) })
             case "ZADD":
                 if let refusal { return refusal }
                 for index in stride(from: 2, to: words.count, by: 2) {
-                    members.removeAll { $0.member == words[index + 1] }
-                    members.append((Double(texts[index]) ?? .nan, words[index + 1]))
+                    let member = Array(words[index + 1].utf8)
+                    members.removeAll { $0.member == member }
+                    members.append((Double(words[index]) ?? .nan, member))
                 }
-            case "ZREMRANGEBYSCORE": members.removeAll { $0.score < Double(texts[3].dropFirst()) ?? .nan }
-            case "ZREM": members.removeAll { words[2...].contains($0.member) }
-            case "ZRANGEBYSCORE": return page?(texts) ?? read(from: Double(texts[2]) ?? .nan, Int(texts[6]) ?? 0)
+            case "ZREMRANGEBYSCORE": members.removeAll { $0.score < Double(words[3].dropFirst()) ?? .nan }
+            case "ZREM": members.removeAll { words[2...].contains(String(decoding: $0.member, as: UTF8.self)) }
+            case "ZRANGEBYSCORE": return page?(words) ?? read(from: Double(words[2]) ?? .nan, Int(words[6]) ?? 0)
             default: break
             }
             return .integer(0)

@@ -37,8 +37,6 @@ struct JWKSetCacheState: Sendable {
     var lastGoodFetch: UInt64 = 0
     var lastGoodFetchBeganAt = MonotonicInstant(nanoseconds: 0)
     var lastGoodFetchEndedAt = MonotonicInstant(nanoseconds: 0)
-    // Knowledge about key IDs from before this fetch no longer holds: it changed the set.
-    var setChangedByFetch: UInt64 = 0
     // The moment at which the sources may be asked again for unknown key IDs, and a flag that such a fetch is wanted.
     var nextRefetchAt = MonotonicInstant(nanoseconds: 0)
     var isRefetchWanted = false
@@ -133,7 +131,8 @@ extension JWKSetCacheState {
             usableUntil: now + life + limits.maximumStaleness
         )
         consecutiveFailures = 0
-        if isReplaced { setChangedByFetch = fetchNumber }
+        // Another set makes the answers of earlier fetches void.
+        if isReplaced { askedKeyIDs = askedKeyIDs.filter { $0.value.fetch >= fetchNumber } }
         lastGoodFetch = fetchNumber
         if case .underWay(let began) = fetch { lastGoodFetchBeganAt = began }
         lastGoodFetchEndedAt = now
@@ -228,10 +227,7 @@ extension JWKSetCacheState {
     }
 
     private func isKnownToBeUnknown(_ hash: UInt64, at now: MonotonicInstant) -> Bool {
-        // No fetch has answered for it yet, or the set has changed since, which makes the answer void.
-        guard let entry = askedKeyIDs[hash], lastGoodFetch >= entry.fetch, entry.fetch >= setChangedByFetch else {
-            return false
-        }
+        guard let entry = askedKeyIDs[hash], lastGoodFetch >= entry.fetch else { return false }
         // A removed key counts as gone after a second fetch without it.
         let isBorneOut = !entry.hasLeft || lastGoodFetch > entry.fetch
         return now < lastGoodFetchEndedAt + (isBorneOut ? limits.negativeLifetime : limits.joinedNegativeLifetime)
@@ -241,7 +237,7 @@ extension JWKSetCacheState {
     /// request; then the next fetch does.
     private mutating func join(_ hash: UInt64, isOlder: Bool) {
         // Keep the first entry: the running fetch is newer.
-        if let entry = askedKeyIDs[hash], entry.fetch >= setChangedByFetch { return }
+        if askedKeyIDs[hash] != nil { return }
         remember(hash, AskedKeyID(fetch: isOlder ? fetchNumber + 1 : fetchNumber))
     }
 

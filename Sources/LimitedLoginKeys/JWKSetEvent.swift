@@ -63,7 +63,7 @@ extension JWKSetEvent {
     public var message: String { line.message }
 
     /// The event's facts by their names, for a log.
-    public var facts: [(name: String, value: String)] { line.facts }
+    public var facts: [(name: String, value: String)] { line.facts.map { ($0.key, $0.value) } }
 
     /// The message and the facts on one line; a value with white space is quoted.
     public var description: String {
@@ -72,44 +72,37 @@ extension JWKSetEvent {
         }
     }
 
-    private var line: (severity: Severity, message: String, facts: [(name: String, value: String)]) {
+    private var line: (severity: Severity, message: String, facts: KeyValuePairs<String, String>) {
         func list(_ keyIDs: [String]) -> String { keyIDs.joined(separator: ",") }
         return switch self {
-        case .fetchStarted(let reason): (.debug, "fetching keys", [("reason", reason.rawValue)])
+        case .fetchStarted(let reason): (.debug, "fetching keys", ["reason": reason.rawValue])
         case .sourceFailed(let source, let reason):
-            (.warning, "key source failed", [("source", source), ("reason", reason)])
+            (.warning, "key source failed", ["source": source, "reason": reason])
         case .fetchSucceeded(let source, _, let time, let left):
-            (
-                .debug, "keys fetched",
-                [("source", source), ("duration", time.inSeconds), ("time_to_live", left.inSeconds)]
-            )
+            (.debug, "keys fetched", ["source": source, "duration": time.inSeconds, "time_to_live": left.inSeconds])
         case .fetchFailed(let reason, let failures, let next):
             (
                 .error, "keys could not be fetched",
-                [("reason", reason), ("consecutive_failures", "\(failures)"), ("next_attempt_in", next.inSeconds)]
+                ["reason": reason, "consecutive_failures": "\(failures)", "next_attempt_in": next.inSeconds]
             )
         case .keySetChanged(let source, let added, let removed, let replaced):
             (
                 .info, "key set changed",
-                [
-                    ("source", source), ("added", list(added)), ("removed", list(removed)),
-                    ("replaced", list(replaced)),
-                ]
+                ["source": source, "added": list(added), "removed": list(removed), "replaced": list(replaced)]
             )
         case .keyIgnored(let source, let index, let keyID, let reason):
             (
                 .warning, "key ignored",
-                [("source", source), ("index", "\(index)"), ("key_id", keyID ?? "-"), ("reason", reason)]
+                ["source": source, "index": "\(index)", "key_id": keyID ?? "-", "reason": reason]
             )
         case .phaseChanged(_, .expired):
-            (.error, "the keys are too old", [("reason", "no source has confirmed them; no token can be judged")])
+            (.error, "the keys are too old", ["reason": "no source has confirmed them; no token can be judged"])
         case .phaseChanged(let from, let to):
-            (.debug, "key cache state changed", [("from", from.rawValue), ("to", to.rawValue)])
-        case .seedLoaded(let file, let age): (.notice, "seed keys loaded", [("file", file), ("age", age.inSeconds)])
-        case .seedIgnored(let file, let reason):
-            (.warning, "seed file ignored", [("file", file), ("reason", reason)])
+            (.debug, "key cache state changed", ["from": from.rawValue, "to": to.rawValue])
+        case .seedLoaded(let file, let age): (.notice, "seed keys loaded", ["file": file, "age": age.inSeconds])
+        case .seedIgnored(let file, let reason): (.warning, "seed file ignored", ["file": file, "reason": reason])
         case .seedNotWritten(let file, let reason):
-            (.warning, "seed file not written", [("file", file), ("reason", reason)])
+            (.warning, "seed file not written", ["file": file, "reason": reason])
         }
     }
 }

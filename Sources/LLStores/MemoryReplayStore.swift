@@ -200,7 +200,7 @@ struct ProofQuota: Sendable {
             guard tally.values.reduce(0, +) >= limit, let first = tally.keys.min() else { continue }
             wait = max(wait ?? 0, (first + 1) * Self.step - now)
         }
-        guard wait == nil else { return wait.map { Int($0 + 999) / 1_000 } }
+        if let wait { return Int(wait + 999) / 1_000 }
         for owner in owners { tallies[owner]?[max(end / Self.step, step), default: 0] += 1 }
         return nil
     }

@@ -52,7 +52,7 @@ package struct RESPReader {
     /// The number of bytes received but not taken yet.
     package var waitingCount: Int { bytes.count - position }
 
-    /// Adds the first `count` bytes of `buffer`, which were received.
+    /// Adds the first `count` bytes of `buffer`.
     package mutating func feed(_ buffer: [UInt8], count: Int) {
         bytes.removeFirst(position)
         position = 0
@@ -88,7 +88,14 @@ package struct RESPReader {
         guard length >= -1 else { throw .malformedAnswer }
         guard length <= Self.byteLimit else { throw .answerTooLong }
         if length == -1 { return .null }
-        guard kind == UInt8(ascii: "*") else { return try string(&place, Int(length)) }
+        guard kind == UInt8(ascii: "*") else {
+            let (start, end) = (place, place + Int(length))
+            guard end + 2 - position <= Self.byteLimit else { throw .answerTooLong }
+            guard end + 2 <= bytes.count else { return nil }
+            guard bytes[end] == 0x0D, bytes[end + 1] == 0x0A else { throw .malformedAnswer }
+            place = end + 2
+            return .string(Array(bytes[start..<end]))
+        }
         guard depth < Self.depthLimit, length <= Self.elementLimit else { throw .malformedAnswer }
         var elements: [RedisReply] = []
         while elements.count < length {
@@ -96,15 +103,6 @@ package struct RESPReader {
             elements.append(element)
         }
         return .array(elements)
-    }
-
-    private func string(_ place: inout Int, _ length: Int) throws(RedisFailure) -> RedisReply? {
-        let (start, end) = (place, place + length)
-        guard end + 2 - position <= Self.byteLimit else { throw .answerTooLong }
-        guard end + 2 <= bytes.count else { return nil }
-        guard bytes[end] == 0x0D, bytes[end + 1] == 0x0A else { throw .malformedAnswer }
-        place = end + 2
-        return .string(Array(bytes[start..<end]))
     }
 
     /// The bytes up to CR LF; nil if the end has not arrived yet. CR or LF alone is an error.

@@ -33,16 +33,12 @@ extension JWKSetCache {
     func arm() {
         let now = clock()
         guard let wake = storage.withLock({ $0.machine.nextWake(after: now) }) else { return }
-        let timer = unsafe alarm ?? makeAlarm()
+        let timer = unsafe alarm ?? DispatchSource.makeTimerSource(queue: queue)
         timer.schedule(deadline: .now() + .nanoseconds(Int(clamping: wake.nanoseconds(since: now))))
-    }
-
-    private func makeAlarm() -> any DispatchSourceTimer {
-        let timer = DispatchSource.makeTimerSource(queue: queue)
+        guard unsafe alarm == nil else { return }
         timer.setEventHandler { [weak self] in self?.tick() }
         timer.activate()
         unsafe alarm = timer
-        return timer
     }
 
     /// Resumes the requests that wait for this fetch or an earlier one. The next fetch may have begun already; its
@@ -148,13 +144,15 @@ struct SourceAnswer {
 }
 
 extension JWKSetCache {
-    /// Asks one source after the other until one gives a usable set. A failure has the last source's sentence. It also
-    /// has the shortest `Retry-After` of the sources, if every failed source sent one.
+    /// Asks one source after the other, in the configured order, until one gives a usable set. A failure has the last
+    /// source's sentence. It also has the shortest `Retry-After` of the sources, if every failed source sent one.
     func askSources(for reason: JWKSetEvent.Reason) -> Result<SourceAnswer, JWKSetSourceError> {
         let (current, validator) = storage.withLock { ($0.currentSource, $0.validator) }
         var retryAfters: [Duration?] = []
         var lastReason = ""
-        for index in order(for: reason, current: current) {
+        // If requests wait for the answer, the source that answered last comes first.
+        let first = reason == .unknownKeyID ? current : nil
+        for index in (first.map { [$0] } ?? []) + sources.indices.filter({ $0 != first }) {
             if storage.withLock({ $0.machine.isStopped }) { break }
             do {
                 return .success(try ask(index, validator: index == current ? validator : nil))
@@ -168,12 +166,6 @@ extension JWKSetCache {
         let known = retryAfters.compactMap { $0 }
         let retryAfter = known.count == retryAfters.count ? known.min() : nil
         return .failure(JWKSetSourceError(lastReason, retryAfter: retryAfter))
-    }
-
-    /// The configured order. If requests wait for the answer, the source that answered last comes first.
-    private func order(for reason: JWKSetEvent.Reason, current: Int?) -> [Int] {
-        guard reason == .unknownKeyID, let current else { return Array(sources.indices) }
-        return [current] + sources.indices.filter { $0 != current }
     }
 
     /// Calls a source and waits for its answer. A source that suspends and does not bound its own time is cancelled.

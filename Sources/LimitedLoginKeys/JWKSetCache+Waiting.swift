@@ -121,8 +121,6 @@ extension JWKSetCache {
         return answer
     }
 
-    package var isFetching: Bool { storage.withLock { $0.machine.isFetching } }
-
     /// A hash with the process's random key, so that no client can choose the entry it uses.
     package static func hash(_ keyID: Span<UInt8>) -> UInt64 {
         var hasher = Hasher()

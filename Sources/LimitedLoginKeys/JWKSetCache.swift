@@ -84,7 +84,7 @@ public final class JWKSetCache: Sendable {
     /// It waits for no fetch. After ``stop()`` it does nothing: make another cache, with other sources.
     public func start() {
         loadSeed()
-        fetchNow(.start)
+        refreshNow(.start)
     }
 
     /// Ends the running fetch and begins no other. The published keys are used until they expire. The stop is final,
@@ -121,9 +121,7 @@ public final class JWKSetCache: Sendable {
     }
 
     /// Fetches now, independent of times and budgets, unless a fetch is running. It does not wait.
-    package func refreshNow() { fetchNow(.request) }
-
-    private func fetchNow(_ reason: JWKSetEvent.Reason) {
+    package func refreshNow(_ reason: JWKSetEvent.Reason = .request) {
         let now = clock()
         if storage.withLock({ $0.machine.begin(at: now) }) { run(reason) }
     }

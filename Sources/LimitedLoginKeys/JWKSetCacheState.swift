@@ -165,18 +165,29 @@ extension JWKSetCacheState {
         if let hash {
             if isAnswered(since: since, at: now) { return (.unknown, false) }
             if isKnownToBeUnknown(hash, at: now) {
-                if since >= lastGoodFetchEndedAt { lookOnceMore(for: hash) }
+                // If only one fetch has found the key ID unknown and its tokens keep coming, it is checked once more: an
+                // edge server of the issuer may have answered with the previous set. No request waits for that.
+                let isFoundOnce = since >= lastGoodFetchEndedAt && askedKeyIDs[hash]?.fetch == lastGoodFetch
+                if isFoundOnce, fetch == .idle, !isStopped { isRefetchWanted = true }
                 return (.unknown, false)
             }
         }
         if case .backingOff(let until) = fetch {
             return (.unavailable(retryAfterSeconds: Self.seconds(from: now, to: until)), false)
         }
-        guard let hash else { return (waitForFirstKeys(since: since, at: now), false) }
+        guard let hash else {
+            // There are no usable keys: a running fetch may bring the first.
+            let deadline = since + limits.waitForFetch
+            let waits = isFetching && !isStopped && now < deadline
+            return (waits ? .wait(until: deadline) : .unavailable(retryAfterSeconds: 1), false)
+        }
         let deadline = since + limits.waitForUnknownKeyID
         guard !isStopped, now < deadline, mayWait else { return (noAnswer(at: now), false) }
         if case .underWay(let began) = fetch {
-            join(hash, isOlder: began < since)
+            // The running fetch answers for it, unless it is older than the request; then the next fetch does. Keep the
+            // first entry: the running fetch is newer.
+            let answering = began < since ? fetchNumber + 1 : fetchNumber
+            if askedKeyIDs[hash] == nil { remember(hash, AskedKeyID(fetch: answering)) }
             return (.wait(until: deadline), false)
         }
         // The sources were not asked about this key ID, so it may not be called unknown. The next fetch answers for it.
@@ -198,25 +209,11 @@ extension JWKSetCacheState {
     /// set.
     mutating func keyHasLeft(hash: UInt64) { remember(hash, AskedKeyID(fetch: fetchNumber, hasLeft: true)) }
 
-    /// There are no usable keys: a running fetch may bring the first.
-    private func waitForFirstKeys(since: MonotonicInstant, at now: MonotonicInstant) -> MissingKeyAnswer {
-        let deadline = since + limits.waitForFetch
-        let waits = isFetching && !isStopped && now < deadline
-        return waits ? .wait(until: deadline) : .unavailable(retryAfterSeconds: 1)
-    }
-
     /// The request cannot wait (any longer). It is an outage only if the last fetch failed; otherwise any client could
     /// cause one.
     private func noAnswer(at now: MonotonicInstant) -> MissingKeyAnswer {
         if isStopped || consecutiveFailures > 0 { return .unavailable(retryAfterSeconds: 1) }
         return .exhausted(retryAfterSeconds: Self.seconds(from: now, to: max(now, nextRefetchAt)))
-    }
-
-    /// Only one fetch has found this key ID unknown, and its tokens keep coming. An edge server of the issuer may have
-    /// answered with the previous set, so the key ID is checked once more; no request waits for that.
-    private mutating func lookOnceMore(for hash: UInt64) {
-        guard fetch == .idle, !isStopped, askedKeyIDs[hash]?.fetch == lastGoodFetch else { return }
-        isRefetchWanted = true
     }
 
     /// True if a good fetch that began while this request waited has just ended. No request then causes or joins
@@ -231,14 +228,6 @@ extension JWKSetCacheState {
         // A removed key counts as gone after a second fetch without it.
         let isBorneOut = !entry.hasLeft || lastGoodFetch > entry.fetch
         return now < lastGoodFetchEndedAt + (isBorneOut ? limits.negativeLifetime : limits.joinedNegativeLifetime)
-    }
-
-    /// Remembers that the key ID was asked about. The running fetch answers for it, unless it is older than the
-    /// request; then the next fetch does.
-    private mutating func join(_ hash: UInt64, isOlder: Bool) {
-        // Keep the first entry: the running fetch is newer.
-        if askedKeyIDs[hash] != nil { return }
-        remember(hash, AskedKeyID(fetch: isOlder ? fetchNumber + 1 : fetchNumber))
     }
 
     /// Remembers a key ID, and forgets all others if there are too many. A forgotten one costs a wait for the next fetch,

@@ -109,7 +109,7 @@ struct JWKSetCacheLifeTests {
         await eventually("a fetch begins") { source.fetchCount > 0 }
         if isStopped { cache.stop() } else { running.cancel() }
         await running.value
-        #expect(source.endCount == 1 && !cache.isFetching)
+        #expect(source.endCount == 1 && !cache.status.isFetching)
     }
 
     @Test("A cache is alive unless a fetch takes ten seconds longer than its source may")

@@ -21,7 +21,7 @@ struct JWKSetCacheWaitingTests {
         fixture.cache.onUpdate { updates.withLock { $0 += 1 } }
         let now = fixture.clock.now
         fixture.cache.start()
-        #expect(fixture.cache.isFetching)
+        #expect(fixture.cache.status.isFetching)
         func ask() -> MissingKeyAnswer { fixture.cache.missingKey(nil, seenEpoch: 0, waitingSince: now, now: now) }
         #expect(ask() == .wait(until: now + .seconds(2)))
         gate.signal()

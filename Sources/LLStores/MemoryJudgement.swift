@@ -45,7 +45,6 @@ enum MemoryJudgement: Equatable {
     /// The facts that the present server tells.
     struct Reported: Hashable {
         var identity: String
-        var runID: String
         /// True if the data cannot come from another server by replication.
         var hasOwnData: Bool
         /// True if each write is on the server's disk before its answer.
@@ -130,7 +129,7 @@ enum MemoryJudgement: Equatable {
         case .start:
             if moved == .proven { return true }
             // A primary without replicas drops the name of its history after an hour. Nothing is lost by that.
-            if reported.hasOwnData, known.identity.hasPrefix(reported.runID) { return known.start == run }
+            if reported.hasOwnData, known.identity.hasPrefix(reported.identity) { return known.start == run }
             return isOnDisk(reported, moved)
         }
     }

@@ -47,15 +47,14 @@ final class RedisChannel {
     func receive() throws(RedisFailure) {
         do throws(ClientError) {
             while reader.waitingCount < RESPReader.byteLimit {
-                let count: Int
                 switch try stream.receive(into: &input) {
-                case .bytes(let received): count = received
+                case .bytes(let count):
+                    reader.feed(input, count: count)
+                    // A short read means that the socket is empty.
+                    if count < input.count { return }
                 case .closed: throw .closed
                 default: return
                 }
-                reader.feed(input, count: count)
-                // A short read means that the socket is empty.
-                if count < input.count { return }
             }
         } catch {
             throw mayExpectTLS ? .perhapsTLS : RedisFailure(error)

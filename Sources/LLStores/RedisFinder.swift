@@ -155,11 +155,7 @@ struct RedisPlaces: Hashable {
     mutating func note(_ failure: RedisFailure, of start: RedisNode) {
         order.removeAll { $0 == start }
         order.append(start)
-        guard failure == .sentinelOutdated else {
-            outdated.remove(start)
-            return
-        }
-        outdated.insert(start)
+        if failure == .sentinelOutdated { outdated.insert(start) } else { outdated.remove(start) }
         // Sentinels that were set up anew count from 0. So does this service if all of them say so.
         if outdated.isSuperset(of: order) { (epoch, outdated) = (0, []) }
     }

@@ -137,7 +137,6 @@ struct RedisMemory: Hashable {
         let serverTime = hasJumped ? before?.time(at: clock.at) ?? 0 : clock.milliseconds
         return MemoryJudgement.Reported(
             identity: meeting.facts.identity,
-            runID: meeting.facts.runID,
             hasOwnData: meeting.facts.history == nil,
             writesThrough: meeting.writesThrough,
             hasJumped: hasJumped,

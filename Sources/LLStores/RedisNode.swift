@@ -36,10 +36,7 @@ extension RedisNode {
 
     /// - Parameter host: a name or an address without brackets; empty for the host of the teller.
     fileprivate init?(host: ArraySlice<UInt8>, port: UInt16, toldBy teller: RedisNode) {
-        if host.isEmpty {
-            self.init(host: teller.host, port: port)
-            return
-        }
+        let host = host.isEmpty ? ArraySlice(teller.host.utf8) : host
         let isBare = host.contains(UInt8(ascii: ":"))
         let authority = isBare ? [UInt8(ascii: "[")] + host + [UInt8(ascii: "]")] : Array(host)
         // A server writes `?` for a node without a known name; this is not a host.

@@ -112,15 +112,10 @@ final class RedisSession {
             let isProof = lookup.question.has(.proof)
             looksAtRoom = looksAtRoom || isProof
             let answers = lookup.question.entries.map { memory.answer(about: $0, now: unixMilliseconds) }
-            if isProof, !hasRoomForProofs {
-                lookup.finish()
-            } else if answers.contains(where: { $0 != nil }) {
-                lookup.answers = answers.map { $0 ?? .first }
-                lookup.finish()
-            } else {
-                lookup.sentAt = present
-                asked.append(lookup)
-            }
+            if answers.contains(where: { $0 != nil }) { lookup.answers = answers.map { $0 ?? .first } }
+            if isProof, !hasRoomForProofs { lookup.answers = [.unavailable] }
+            lookup.sentAt = present
+            asked.append(lookup)
         }
         // Only one look at the room runs at a time; its result is at most as old as the current batches.
         try ask(asked, now, looksAtRoom: looksAtRoom && !batches.contains(where: \.looksAtRoom))

@@ -59,10 +59,8 @@ package struct ReplayStoreURL: Equatable, Sendable {
         do throws(ParsingError) { try self.init(reading: text) } catch {
             // The only `@` ends the user information, which comes before any path.
             let parts = text.split(separator: "@", omittingEmptySubsequences: false)
-            guard error != .socket,
-                parts.count > 2 || parts.count == 2 && parts[0].count(where: { $0 == "/" }) > 2
-            else { throw error }
-            throw .userInformation
+            let isMisread = parts.count > 2 || parts.count == 2 && parts[0].count(where: { $0 == "/" }) > 2
+            throw isMisread && error != .socket ? .userInformation : error
         }
     }
 

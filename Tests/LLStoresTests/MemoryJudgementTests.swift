@@ -12,7 +12,7 @@ struct MemoryJudgementTests {
     struct Row: Sendable, CustomTestStringConvertible {
         let testDescription: String
         var known: Known? = Known(identity: "a", start: start(1_000), answeredAt: 90_000)
-        var reported = Reported(identity: "b", runID: "b", hasOwnData: true, now: now)
+        var reported = Reported(identity: "b", hasOwnData: true, now: now)
         var moved = MemoryJudgement.Move.none
         let judgement: MemoryJudgement
 

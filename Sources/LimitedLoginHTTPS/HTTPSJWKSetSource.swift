@@ -54,9 +54,8 @@ public final class HTTPSJWKSetSource: JWKSetSource {
 
     /// Fetches the set; a 304 to the validator is `notModified`.
     public func fetch(validator: String?) throws(JWKSetSourceError) -> JWKSetAnswer {
-        var headers: [HTTPSResponse.Field] = []
         // RFC 9110, 13.1.2.
-        if let validator { headers.append((name: "if-none-match", value: validator)) }
+        let headers: [HTTPSResponse.Field] = validator.map { [(name: "if-none-match", value: $0)] } ?? []
         let response = try Self.part { try client.get(url, headers: headers, limits: limits) }
         let freshness = JWKSetFreshness(of: response)
         switch response.status {

@@ -207,8 +207,8 @@ extension JWKSetCache {
 
     /// Parses a source's document. A set without a usable key is a failure of its source: the good keys stay.
     func judge(_ document: JWKSetDocument) throws(JWKSetSourceError) -> JWKSet {
-        guard document.bytes.count <= JWKSetCacheLimits.keySetBytes else {
-            let size = DecimalNumber.grouped(JWKSetCacheLimits.keySetBytes)
+        guard document.bytes.count <= JWKSet.Limits.byteCount else {
+            let size = DecimalNumber.grouped(JWKSet.Limits.byteCount)
             throw JWKSetSourceError("the answer is larger than \(size) bytes")
         }
         let keySet: JWKSet

@@ -21,12 +21,6 @@ struct JWKSetCacheState: Sendable {
         case backingOff(until: MonotonicInstant)
     }
 
-    struct AskedKeyID: Sendable {
-        var fetch: UInt64
-        /// True if that fetch was the first one without it.
-        var hasLeft = false
-    }
-
     let limits: JWKSetCacheLimits
     var times: Times?
     var fetch = Fetch.idle
@@ -40,9 +34,9 @@ struct JWKSetCacheState: Sendable {
     // The moment at which the sources may be asked again for unknown key IDs, and a flag that such a fetch is wanted.
     var nextRefetchAt = MonotonicInstant(nanoseconds: 0)
     var isRefetchWanted = false
-    /// The key IDs that the sources were asked for. The sender of a token chooses its key ID: the keys are hashes with a
-    /// random key, never the text.
-    var askedKeyIDs: [UInt64: AskedKeyID] = [:]
+    /// The key IDs that the sources were asked for, each with the fetch that answers; `hasLeft` if that was the first one
+    /// without it. The sender of a token chooses its key ID: the keys are hashes with a random key, never the text.
+    var askedKeyIDs: [UInt64: (fetch: UInt64, hasLeft: Bool)] = [:]
 
     var isFetching: Bool { if case .underWay = fetch { true } else { false } }
 
@@ -187,11 +181,11 @@ extension JWKSetCacheState {
             // The running fetch answers for it, unless it is older than the request; then the next fetch does. Keep the
             // first entry: the running fetch is newer.
             let answering = began < since ? fetchNumber + 1 : fetchNumber
-            if askedKeyIDs[hash] == nil { remember(hash, AskedKeyID(fetch: answering)) }
+            if askedKeyIDs[hash] == nil { remember(hash, answering) }
             return (.wait(until: deadline), false)
         }
         // The sources were not asked about this key ID, so it may not be called unknown. The next fetch answers for it.
-        remember(hash, AskedKeyID(fetch: fetchNumber + 1))
+        remember(hash, fetchNumber + 1)
         if beginRefetch(at: now) { return (.wait(until: deadline), true) }
         isRefetchWanted = true
         return (nextRefetchAt < deadline ? .wait(until: deadline) : noAnswer(at: now), false)
@@ -207,7 +201,7 @@ extension JWKSetCacheState {
     /// The good fetch that has just ended no longer has this key: its tokens are rejected for a moment without another
     /// fetch. Then the sources are asked again, since an edge server of the issuer may have answered with the previous
     /// set.
-    mutating func keyHasLeft(hash: UInt64) { remember(hash, AskedKeyID(fetch: fetchNumber, hasLeft: true)) }
+    mutating func keyHasLeft(hash: UInt64) { remember(hash, fetchNumber, hasLeft: true) }
 
     /// The request cannot wait (any longer). It is an outage only if the last fetch failed; otherwise any client could
     /// cause one.
@@ -232,9 +226,9 @@ extension JWKSetCacheState {
 
     /// Remembers a key ID, and forgets all others if there are too many. A forgotten one costs a wait for the next fetch,
     /// never a wrong answer about a key.
-    private mutating func remember(_ hash: UInt64, _ asked: AskedKeyID) {
+    private mutating func remember(_ hash: UInt64, _ fetch: UInt64, hasLeft: Bool = false) {
         if askedKeyIDs.count >= JWKSetCacheLimits.negativeEntryCount { askedKeyIDs = [:] }
-        askedKeyIDs[hash] = asked
+        askedKeyIDs[hash] = (fetch, hasLeft)
     }
 
     /// Whole seconds, at least 1: the value of `Retry-After`.

@@ -137,9 +137,6 @@ public struct JWKSetCacheLimits: Sendable, Equatable {
     static let maximumBackOff: Duration = .seconds(60)
     /// Spreads the fetches of a fleet: from 0 up to 1; nil for chance.
     package var jitter: Double?
-    /// Bytes of a JWK Set. 64 KiB: Facebook's takes 1 KiB, and a larger one is not parsed.
-    package static let keySetBytes = JWKSet.Limits.byteCount
-
     /// The time that one source may take. 10 s: a source that takes longer stops the cache's other work, and the
     /// service reports itself as not alive.
     package static let fetchTimeout: Duration = .seconds(10)

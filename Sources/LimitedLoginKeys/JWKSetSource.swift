@@ -84,12 +84,12 @@ public struct FileJWKSetSource: JWKSetSource {
     /// A source that reads this file, at most `byteLimit` bytes of it, and never more than 64 KiB.
     public init(path: String, byteLimit: Int = .max) {
         name = path
-        self.byteLimit = min(max(0, byteLimit), JWKSetCacheLimits.keySetBytes)
+        self.byteLimit = max(0, byteLimit)
     }
 
     /// Reads the file.
     public func fetch(validator: String?) throws(JWKSetSourceError) -> JWKSetAnswer {
-        guard let contents = try KeySetFile.load(path: name, byteLimit: byteLimit) else {
+        guard let contents = try KeySetFile.load(path: name, limit: byteLimit) else {
             throw JWKSetSourceError("there is no such file")
         }
         return .fetched(JWKSetDocument(bytes: contents.bytes))

@@ -16,9 +16,10 @@ internal import Darwin
 /// since it was last written.
 enum KeySetFile {
     /// The contents of a bounded regular file, and the time since its last change by the wall clock; nil if there is none.
-    static func load(path: String, byteLimit: Int) throws(JWKSetSourceError) -> (bytes: [UInt8], age: Duration)? {
+    static func load(path: String, limit: Int = .max) throws(JWKSetSourceError) -> (bytes: [UInt8], age: Duration)? {
         do throws(FileContents.Failure) {
-            let (bytes, changedAt) = try FileContents.readRegular(path: path, limit: byteLimit)
+            let limit = min(limit, JWKSet.Limits.byteCount)
+            let (bytes, changedAt) = try FileContents.readRegular(path: path, limit: limit)
             return (bytes, age(of: changedAt, at: time(nil)))
         } catch {
             if error.isMissing { return nil }
@@ -37,10 +38,8 @@ enum KeySetFile {
         guard file >= 0 else { throw failure("cannot create \(temporary)") }
         var count = 0
         while count < bytes.count {
-            // Bounds: `count` is below the array's, so the pointer and the rest are within the array.
-            let written = unsafe bytes.withUnsafeBytes { buffer in
-                unsafe write(file, buffer.baseAddress.map { unsafe $0 + count }, buffer.count - count)
-            }
+            // The pointer and the count are those of the rest of the array.
+            let written = unsafe bytes[count...].withUnsafeBytes { unsafe write(file, $0.baseAddress, $0.count) }
             if written < 0, errno == EINTR { continue }
             guard written > 0 else { break }
             count += written
@@ -84,8 +83,7 @@ extension JWKSetCache {
     func loadSeed() {
         guard let seedFile, published.epoch == 0, !storage.withLock({ $0.machine.isStopped }) else { return }
         do throws(JWKSetSourceError) {
-            let limit = JWKSetCacheLimits.keySetBytes
-            guard let seed = try KeySetFile.load(path: seedFile, byteLimit: limit) else { return }
+            guard let seed = try KeySetFile.load(path: seedFile) else { return }
             guard seed.age < limits.maximumStaleness else {
                 throw JWKSetSourceError("it is older than the maximum staleness")
             }

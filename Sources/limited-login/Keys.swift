@@ -79,7 +79,7 @@ enum KeySetLoader {
     }
 
     private static func file(_ path: String) throws -> JWKSet {
-        let most = JWKSetCacheLimits.keySetBytes
+        let most = JWKSet.Limits.byteCount
         let bytes = try TokenInput.contents(of: path, limit: most, unreadable: Exit.unavailable)
         do throws(JWKSetError) {
             return try JWKSet(parsing: bytes.span)

@@ -210,7 +210,7 @@ extension CheckReport {
             return report(error.code == .accessTokenNotAllowed ? .allowed : .shape, error)
         }
         do throws(Rejection) {
-            let verified = try question.ask(client, until: deadline) { moment }
+            let verified = try question.ask(client.until(deadline)) { moment }
             return report(nil, nil, JSON { AccessTokenAnswer.write(verified, asked: nil, to: &$0) }.bytes)
         } catch {
             guard error.code.kind == .token else {

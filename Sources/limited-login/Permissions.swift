@@ -39,9 +39,7 @@ struct Permissions: ParsableCommand {
                 .map { try validated(String($0)) }
             let permissions = try client.permissions(of: user, app: app)
             if json {
-                let answer = JSON {
-                    PermissionsAnswer.write(permissions, user: user, appID: app.appID, needed: needed, to: &$0)
-                }
+                let answer = JSON { permissions.write(user: user, appID: app.appID, needed: needed, to: &$0) }
                 return StandardOutput.write(json: answer)
             }
             var lists = [

@@ -200,7 +200,7 @@ struct OpenAPITests {
         var (accessToken, permissions): ([UInt8], [UInt8]) = ([], [])
         AccessTokenAnswer.write(verified, asked: [], to: &accessToken)
         let user = try #require(GraphUserID("1"))
-        PermissionsAnswer.write(UserPermissions(), user: user, appID: "1", needed: [], to: &permissions)
+        UserPermissions().write(user: user, appID: "1", needed: [], to: &permissions)
         func members(_ body: [UInt8], _ member: String? = nil) throws -> Set<String> {
             let whole = try #require(try JSONSerialization.jsonObject(with: Data(body)) as? Object)
             return Set(try #require(member.map { whole[$0] as? Object } ?? whole).keys)

@@ -6,13 +6,15 @@ package import LimitedLogin
 ///
 /// Each call blocks its thread until it is answered or its time is over. Only `debug_token` and `access_token_info` take
 /// the person's token in their URL. The secret itself is never in a URL, only its proof.
-package final class GraphClient: Sendable {
+package struct GraphClient: Sendable {
     package let callTimeout: Duration
     private let configuration: GraphConfiguration
     private let client: HTTPSClient
     private let metrics: ServiceMetrics?
     /// A random number below its argument, or 0. It sets the length of the pauses.
     private let random: @Sendable (UInt64) -> UInt64
+    /// The time after which nobody waits for an answer.
+    private(set) var deadline = MonotonicInstant.never
 
     package init(
         configuration: GraphConfiguration,
@@ -29,75 +31,56 @@ package final class GraphClient: Sendable {
     }
 
     /// `GET /{user-id}/permissions`.
-    package func permissions(
-        of user: GraphUserID,
-        app: AppSecret,
-        until deadline: MonotonicInstant = .never
-    ) throws(GraphFailure) -> UserPermissions {
+    package func permissions(of user: GraphUserID, app: AppSecret) throws(GraphFailure) -> UserPermissions {
         let request = try request(.get, "\(user.text)/permissions", by: app.accessToken, app)
-        return try answered(.listPermissions, request, until: deadline, GraphAnswer.permissions)
+        return try answered(.listPermissions, request, GraphAnswer.permissions)
     }
 
     /// `DELETE /{user-id}/permissions/{permission}`. Without a permission it revokes the whole login.
-    package func revoke(
-        _ permission: String?,
-        of user: GraphUserID,
-        app: AppSecret,
-        until deadline: MonotonicInstant = .never
-    ) throws(GraphFailure) {
+    package func revoke(_ permission: String?, of user: GraphUserID, app: AppSecret) throws(GraphFailure) {
         guard permission.map(PermissionName.isValid) != false else { throw GraphFailure(.graphInvalidParameter) }
         let tail = permission.map { "/\($0)" } ?? ""
         let request = try request(.delete, "\(user.text)/permissions\(tail)", by: app.accessToken, app)
         let operation: GraphOperation = permission == nil ? .revokeLogin : .revokePermission
-        try answered(operation, request, until: deadline, GraphAnswer.revocation)
+        try answered(operation, request, GraphAnswer.revocation)
     }
 
     /// Uninstalls the app for a person through Limited Login's own endpoint, which leaves the permissions unchanged. It
     /// is a POST, so it is sent only once.
-    package func uninstall(
-        idToken: String,
-        appID: String,
-        until deadline: MonotonicInstant = .never
-    ) throws(GraphFailure) {
+    package func uninstall(idToken: String, appID: String) throws(GraphFailure) {
         let form = HTTPSRequest.Body.form([("id_token", idToken), ("app_id", appID)])
         let request = HTTPSRequest(.post, configuration.uninstallURL, headers: Self.fields, body: form)
-        try answered(.uninstall, request, until: deadline, GraphAnswer.uninstallation)
+        try answered(.uninstall, request, GraphAnswer.uninstallation)
     }
 
     /// `GET /debug_token`, requested with the app's own token; nil if Graph discloses this token only to another app.
-    package func inspection(
-        of token: GraphAccessToken,
-        app: AppSecret,
-        until deadline: MonotonicInstant = .never
-    ) throws(GraphFailure) -> [UInt8]? {
+    package func inspection(of token: GraphAccessToken, app: AppSecret) throws(GraphFailure) -> [UInt8]? {
         let query = [("input_token", token.text)]
         let request = try request(.get, "debug_token", query, by: app.accessToken, app)
-        return try answered(.debugToken, request, until: deadline, GraphAnswer.inspection)
+        return try answered(.debugToken, request, GraphAnswer.inspection)
     }
 
     /// `GET /me`: the person of an access token, requested with that token.
-    package func me(
-        _ fields: [String],
-        with token: GraphAccessToken,
-        app: AppSecret,
-        until deadline: MonotonicInstant = .never
-    ) throws(GraphFailure) -> [UInt8] {
+    package func me(_ fields: [String], with token: GraphAccessToken, app: AppSecret) throws(GraphFailure) -> [UInt8] {
         // By default Graph returns only 25 friends, with their names.
         let names = fields.map { $0 == "friends" ? "friends.limit(\(GraphLimits.friendCount)){id}" : $0 }
         let request = try request(.get, "me", [("fields", names.joined(separator: ","))], by: token.text, app)
-        return try answered(.me, request, bodyBytes: GraphLimits.profileBytes, until: deadline, GraphAnswer.object)
+        return try answered(.me, request, bodyBytes: GraphLimits.profileBytes, GraphAnswer.object)
     }
 
     /// `GET /oauth/access_token_info`: the login that an access token came from, requested with the token alone, as all
     /// known clients do (developers.facebook.com/documentation/facebook-login/guides/advanced/re-authentication).
-    package func loginInfo(
-        of token: GraphAccessToken,
-        appID: String,
-        until deadline: MonotonicInstant = .never
-    ) throws(GraphFailure) -> [UInt8] {
+    package func loginInfo(of token: GraphAccessToken, appID: String) throws(GraphFailure) -> [UInt8] {
         let query = [(name: "client_id", value: appID), (name: "access_token", value: token.text)]
         let request = try request(.get, "oauth/access_token_info", query)
-        return try answered(.accessTokenInfo, request, until: deadline, GraphAnswer.object)
+        return try answered(.accessTokenInfo, request, GraphAnswer.object)
+    }
+
+    /// The client for calls that end at this time at the latest.
+    package func until(_ deadline: MonotonicInstant) -> GraphClient {
+        var client = self
+        client.deadline = deadline
+        return client
     }
 
     /// Ends the running calls and every later one at once, from any thread.
@@ -131,11 +114,10 @@ package final class GraphClient: Sendable {
         _ operation: GraphOperation,
         _ request: HTTPSRequest,
         bodyBytes: Int = GraphLimits.bodyBytes,
-        until deadline: MonotonicInstant,
         _ read: (HTTPSResponse) throws(GraphFailure) -> Answer
     ) throws(GraphFailure) -> Answer {
         let began = MonotonicClock.now()
-        let deadline = min(deadline, began + callTimeout)
+        let deadline = min(self.deadline, began + callTimeout)
         var (attempt, pause, mayBeDone) = (1, GraphLimits.firstPause.wholeNanoseconds, false)
         while true {
             do throws(GraphFailure) {

@@ -47,7 +47,7 @@ package final class GraphWorkers: Sendable {
         _ worker: WorkerContext,
         _ exchange: inout HTTPExchange,
         _ bytes: Span<UInt8>,
-        _ call: @escaping @Sendable (GraphClient, MonotonicInstant) throws(GraphFailure) -> ReplayGuard.Writer
+        _ call: @escaping @Sendable (GraphClient) throws(GraphFailure) -> ReplayGuard.Writer
     ) throws(Rejection) -> Outcome {
         let busy = Rejection(.overloaded, "Too many requests are waiting for Graph; try again shortly.")
         guard let graph = worker.core.graph else { throw busy }
@@ -73,7 +73,7 @@ package final class GraphWorkers: Sendable {
             }
             let isTaken = graph.permissions.submit(drop: leave, isWanted: isWanted) {
                 let answer = CallTrace.$parent.withValue(trace) {
-                    Result { () throws(GraphFailure) in try call(graph.client, deadline) }
+                    Result { () throws(GraphFailure) in try call(graph.client.until(deadline)) }
                 }
                 let outcome = answer.mapError(\.problem)
                 guard let login else { return finish(outcome) }

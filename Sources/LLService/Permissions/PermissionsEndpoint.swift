@@ -23,43 +23,33 @@ enum PermissionsEndpoint {
         let isQuestion = exchange.head.method != .delete
         let login = isQuestion || permission != nil ? nil : (app.appID, user.text)
         return try GraphWorkers.ask(revoking: login, isQuestion: isQuestion, worker, &exchange, bytes) {
-            client,
-            deadline throws(GraphFailure) in
+            client throws(GraphFailure) in
             guard isQuestion else {
-                try client.revoke(permission, of: user, app: app, until: deadline)
+                try client.revoke(permission, of: user, app: app)
                 return { $0.status = 204 }
             }
-            let permissions = try client.permissions(of: user, app: app, until: deadline)
+            let permissions = try client.permissions(of: user, app: app)
             return { response in
                 response.addField("Content-Type: application/json")
-                let appID = app.appID
-                PermissionsAnswer.write(permissions, user: user, appID: appID, needed: needed, to: &response.body)
+                permissions.write(user: user, appID: app.appID, needed: needed, to: &response.body)
             }
         }
     }
 }
 
-/// Writes a person's permissions. Names match `[a-z_.]` and ids are digits, so nothing needs an escape.
-package enum PermissionsAnswer {
-    package static func write(
-        _ permissions: UserPermissions,
-        user: GraphUserID,
-        appID: String,
-        needed: [String]?,
-        to body: inout [UInt8]
-    ) {
+extension UserPermissions {
+    /// Writes the answer about a person. Names match `[a-z_.]` and ids are digits, so nothing needs an escape.
+    package func write(user: GraphUserID, appID: String, needed: [String]?, to body: inout [UInt8]) {
         JSONWriter.raw("{", to: &body)
         JSONWriter.member("user_id", user.text, to: &body)
         JSONWriter.member("app_id", appID, to: &body)
-        JSONWriter.member("granted", permissions.granted, to: &body)
-        JSONWriter.member("declined", permissions.declined, to: &body)
-        JSONWriter.member("expired", permissions.expired, to: &body)
+        JSONWriter.member("granted", granted, to: &body)
+        JSONWriter.member("declined", declined, to: &body)
+        JSONWriter.member("expired", expired, to: &body)
         if let needed {
-            let missing = permissions.missing(among: needed, ofLimitedLogin: true)
-            let outside = permissions.missing(among: needed, ofLimitedLogin: false)
-            JSONWriter.member("missing", missing, to: &body)
-            JSONWriter.member("declined_requested", permissions.declined(among: needed), to: &body)
-            JSONWriter.member("outside_limited_login", outside, to: &body)
+            JSONWriter.member("missing", missing(among: needed, ofLimitedLogin: true), to: &body)
+            JSONWriter.member("declined_requested", declined(among: needed), to: &body)
+            JSONWriter.member("outside_limited_login", missing(among: needed, ofLimitedLogin: false), to: &body)
         }
         JSONWriter.raw("}", to: &body)
     }
@@ -149,10 +139,8 @@ enum UninstallEndpoint {
         let payload = worker.judge.workspace.payload.span
         let appID = JSONText.value(payload, claims.audience)
         let login = (appID, JSONText.value(payload, claims.subject))
-        return try GraphWorkers.ask(revoking: login, worker, &exchange, bytes) {
-            client,
-            deadline throws(GraphFailure) in
-            try client.uninstall(idToken: token, appID: appID, until: deadline)
+        return try GraphWorkers.ask(revoking: login, worker, &exchange, bytes) { client throws(GraphFailure) in
+            try client.uninstall(idToken: token, appID: appID)
             return { $0.status = 204 }
         }
     }

@@ -1,4 +1,4 @@
-package import LLHTTP
+internal import LLHTTP
 internal import LLJOSE
 internal import LLStores
 package import LimitedLogin
@@ -33,7 +33,7 @@ enum AccessTokenEndpoint {
                 guard waiting.isAwaited else { return }
                 let outcome = CallTrace.$parent.withValue(trace) {
                     Result { () throws(Rejection) in
-                        try question.ask(graph.client, until: deadline) { .now }
+                        try question.ask(graph.client.until(deadline)) { .now }
                     }
                 }
                 waiting.finish { worker, exchange, bytes throws(Rejection) in
@@ -55,7 +55,7 @@ enum AccessTokenEndpoint {
         guard worker.revocations.isKnown else { throw TokenJudge.unknownRevocations }
         let (token, now) = (verified.inspection, NumericDate.now)
         let revocation = worker.revocations.latest(app: token.appID.utf8.span, user: token.userID.utf8.span)
-        if let revocation, let problem = refusal(of: token, revocation.moment, revocation.kind, now) {
+        if let revocation, let problem = refusal(of: token, revocation, now) {
             throw worker.revocations.doubt(revocation) ?? problem
         }
         let write = try prepare(verified, worker)
@@ -73,21 +73,16 @@ enum AccessTokenEndpoint {
     }
 
     /// The refusal of a token that was, or may have been, issued before its login was revoked; nil if it is newer.
-    private static func refusal(
-        of token: AccessTokenInspection,
-        _ moment: Int64,
-        _ kind: RevocationKind,
-        _ now: NumericDate
-    ) -> Rejection? {
+    private static func refusal(of token: AccessTokenInspection, _ last: Revocation, _ now: NumericDate) -> Rejection? {
         let earliest = token.earliestIssue(now: now)
-        guard earliest.wholeSeconds <= moment else { return nil }
+        guard earliest.wholeSeconds <= last.moment else { return nil }
         if token.issuedAt != nil { return Rejection(.loginRevoked) }
         // Facebook ended every token from before its callback, and Graph has just called this one valid.
-        if kind == .callback { return nil }
+        if last.kind == .callback { return nil }
         // Without an estimate the token is refused until the revocation is forgotten.
         let isEstimated = earliest.secondsSince1970 > 0
         let wait = isEstimated ? Int64(AccessTokenInspection.shortLifeSeconds) : Revocations.lifetimeSeconds
-        let (revoked, good) = (CallbackEvent.text(of: moment), CallbackEvent.text(of: moment + wait))
+        let (revoked, good) = (CallbackEvent.text(of: last.moment), CallbackEvent.text(of: last.moment + wait))
         return Rejection(
             .loginRevoked,
             "The login was revoked at \(revoked), and Graph does not tell when this access token was issued, so it may be older. "
@@ -181,12 +176,8 @@ package struct AccessTokenQuestion: Sendable {
 
     /// Asks Graph. It blocks the thread until there is a verdict or the time is over.
     /// - Parameter now: Returns the time for the verdict; called after Graph has answered.
-    package func ask(
-        _ client: GraphClient,
-        until deadline: MonotonicInstant,
-        now: () -> NumericDate
-    ) throws(Rejection) -> VerifiedAccessToken {
-        let answer = try inspection(client, until: deadline)
+    package func ask(_ client: GraphClient, now: () -> NumericDate) throws(Rejection) -> VerifiedAccessToken {
+        let answer = try inspection(client)
         let inspection = try judged {
             try AccessTokenInspection(
                 debugToken: answer,
@@ -200,12 +191,12 @@ package struct AccessTokenQuestion: Sendable {
         guard let app = apps.first(where: { $0.appID == inspection.appID }) else { throw .accessTokenOfOtherApp }
         let fields = VerifiedAccessToken.fields(for: inspection)
         let person = try ofTokenItself { () throws(GraphFailure) in
-            try client.me(fields, with: token, app: app, until: deadline)
+            try client.me(fields, with: token, app: app)
         }
         var verified = try judged { try VerifiedAccessToken(me: person, of: inspection) }
         guard let nonce else { return verified }
         let info = try ofTokenItself { () throws(GraphFailure) in
-            try client.loginInfo(of: token, appID: inspection.appID, until: deadline)
+            try client.loginInfo(of: token, appID: inspection.appID)
         }
         verified.nonce = try judged {
             try AccessTokenNonce(accessTokenInfo: info, of: verified, expecting: nonce, now: now())
@@ -224,16 +215,16 @@ package struct AccessTokenQuestion: Sendable {
 
     /// Graph answers the token's own app alone. If one app cannot ask now, the question stays open, unless another app
     /// gets the answer.
-    private func inspection(_ client: GraphClient, until deadline: MonotonicInstant) throws(Rejection) -> [UInt8] {
+    private func inspection(_ client: GraphClient) throws(Rejection) -> [UInt8] {
         var setback: GraphFailure?
         var answered = 0
         for app in apps {
             do throws(GraphFailure) {
-                if let answer = try client.inspection(of: token, app: app, until: deadline) { return answer }
+                if let answer = try client.inspection(of: token, app: app) { return answer }
                 answered += 1
             } catch {
                 setback = setback ?? error
-                guard MonotonicClock.now() < deadline else { break }
+                guard MonotonicClock.now() < client.deadline else { break }
             }
         }
         if var setback = setback?.ofAccessToken {

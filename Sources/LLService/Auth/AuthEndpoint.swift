@@ -31,41 +31,29 @@ enum AuthEndpoint {
             let sent = bytes.extracting(credentials.token)
             let verdict = try worker.judgeUnbound(sent, expectation, gateway.texts, &exchange, bytes)
             guard let token = verdict else { return .later(until: worker.judge.waitsUntil) }
-            let (claims, payload) = (token.claims, token.payload)
-            let proof = try credentials.judgeProof(
-                exchange.head,
-                bytes,
-                claims,
-                payload: payload,
-                gateway: gateway,
-                policy: settings.verifier.policy
-            )
-            try demand.require(claims)
-            let person = worker.auditName(claims, payload, app: token.client)
+            let proof = try credentials.judgeProof(exchange.head, bytes, token, gateway, settings)
+            try demand.require(token.claims)
+            let person = worker.auditName(token.claims, token.payload, app: token.client)
             guard let proof else {
-                export(claims, payload, gateway.fields, isProven: false, &exchange.response)
+                token.export(gateway.fields, isProven: false, to: &exchange.response)
                 return .done(person: person)
             }
-            let app = JSONText.value(payload.span, token.client)
-            let use = ReplayEntry(proof, app: app, user: JSONText.value(payload.span, claims.subject))
+            let app = JSONText.value(token.payload.span, token.client)
+            let use = ReplayEntry(proof, app: app, user: JSONText.value(token.payload.span, token.claims.subject))
             return try ReplayGuard.accept(person, using: [use], worker, &exchange, bytes) { response in
-                export(claims, payload, gateway.fields, isProven: true, &response)
+                token.export(gateway.fields, isProven: true, to: &response)
             }
         } catch {
             let problem = error.code == .unknownApp ? AuthDemand.unknownApp : error
             throw problem.with { $0.scheme = scheme }
         }
     }
+}
 
+extension UnboundToken {
     /// Writes the claims that the gateway wants. A person is always named, since no good token has a longer `sub` than a
     /// field may have.
-    private static func export(
-        _ claims: VerifiedClaims,
-        _ payload: [UInt8],
-        _ fields: [AuthField],
-        isProven: Bool,
-        _ response: inout HTTPResponse
-    ) {
+    fileprivate func export(_ fields: [AuthField], isProven: Bool, to response: inout HTTPResponse) {
         response.addField("Cache-Control: no-store")
         for field in fields {
             let moment: NumericDate? =
@@ -198,13 +186,12 @@ struct AuthCredentials {
     func judgeProof(
         _ head: borrowing RequestHead,
         _ bytes: Span<UInt8>,
-        _ claims: VerifiedClaims,
-        payload: [UInt8],
-        gateway: GatewaySettings,
-        policy: @autoclosure () -> VerificationPolicy
+        _ judged: UnboundToken,
+        _ gateway: GatewaySettings,
+        _ settings: RuntimeSettings
     ) throws(Rejection) -> DPoPProof? {
         var bound: Range<Int>?
-        switch claims.keyBinding {
+        switch judged.claims.keyBinding {
         case .unreadable: throw .proofOfUnreadableBinding
         case .key(let thumbprint): bound = thumbprint
         case .none: break
@@ -241,8 +228,8 @@ struct AuthCredentials {
             method: bytes.extracting(method),
             target: target,
             token: bytes.extracting(token),
-            keyThumbprint: JSONText.value(payload.span, bound).utf8.span,
-            clockSkew: policy().clockSkew,
+            keyThumbprint: JSONText.value(judged.payload.span, bound).utf8.span,
+            clockSkew: settings.verifier.policy.clockSkew,
             now: .now
         )
     }

@@ -223,7 +223,7 @@ enum Read {
     /// Refuses each text that the library refuses, in its words.
     private static func library(
         _ check: @escaping @Sendable (String) throws(InvalidConfiguration) -> Void
-    ) -> @Sendable (String) throws(SettingFault) -> String {
+    ) -> SettingReader<String> {
         { text throws(SettingFault) in
             do throws(InvalidConfiguration) { try check(text) } catch { throw SettingFault("\(error)") }
             return text
@@ -234,7 +234,7 @@ enum Read {
     private static func reader<Value>(
         _ value: @escaping @Sendable (String) -> Value?,
         _ fault: String
-    ) -> @Sendable (String) throws(SettingFault) -> Value {
+    ) -> SettingReader<Value> {
         { text throws(SettingFault) in
             guard let value = value(text) else { throw SettingFault(text, fault) }
             return value

@@ -38,6 +38,9 @@ package struct SettingRow: Sendable {
     package func shown(_ value: ConfigurationValue) -> String { hiding(kind.text(of: value)) }
 }
 
+/// Reads the text of a value.
+typealias SettingReader<Value> = @Sendable (String) throws(SettingFault) -> Value
+
 struct SettingFault: Error {
     let reason: String
 
@@ -231,27 +234,16 @@ extension Setting {
 
     /// A text with a default.
     /// - Parameter text: The default's text; nil for its description.
-    init(
-        _ name: String,
-        _ standard: Value,
-        text: String? = nil,
-        _ read: @escaping @Sendable (String) throws(SettingFault) -> Value
-    ) {
+    init(_ name: String, _ standard: Value, text: String? = nil, _ read: @escaping SettingReader<Value>) {
         self.init(name, .text, standard, .text(text ?? "\(standard)"), read)
     }
 
-    init<Some: Sendable>(
-        _ name: String,
-        _ read: @escaping @Sendable (String) throws(SettingFault) -> Some
-    ) where Value == Some? {
+    init<Some: Sendable>(_ name: String, _ read: @escaping SettingReader<Some>) where Value == Some? {
         self.init(name, .text, nil, nil, read)
     }
 
-    init<Element: Sendable>(
-        _ name: String,
-        _ standard: [Element] = [],
-        each read: @escaping @Sendable (String) throws(SettingFault) -> Element
-    ) where Value == [Element] {
+    init<Element: Sendable>(_ name: String, _ standard: [Element] = [], each read: @escaping SettingReader<Element>)
+    where Value == [Element] {
         let text = standard.isEmpty ? nil : ConfigurationValue.list(standard.map { "\($0)" })
         self.init(name, .list, standard, text) { (texts: [String]) throws(SettingFault) in try texts.map(read) }
     }

@@ -206,10 +206,7 @@ package struct Settings: Sendable {
 }
 
 /// Facebook's JWK Set: Limited Login's own address, then the one that its discovery document names.
-private let defaultKeySetURLs = [
-    JWKSetCache.facebookURL,
-    "https://www.facebook.com/.well-known/oauth/openid/jwks/",
-]
+private let defaultKeySetURLs = [JWKSetCache.facebookURL, "https://www.facebook.com/.well-known/oauth/openid/jwks/"]
 private let keys = JWKSetCacheLimits()
 private let week = 604_800
 private let signatureEntries = SettingKind.integer(0...VerifiedSignatureCache.greatestCapacity)

@@ -70,38 +70,32 @@ enum ProblemDialect: Sendable {
     }
 }
 
-/// Writes a problem as an answer: `application/problem+json` (RFC 9457) and the header fields that its status needs.
-enum ProblemAnswer {
-    static func write(
-        _ problem: Rejection,
-        in dialect: ProblemDialect,
-        requestID: [UInt8],
-        to response: inout HTTPResponse
-    ) {
-        let status = dialect.status(of: problem.code)
+extension Rejection {
+    /// Writes an answer: `application/problem+json` (RFC 9457) and the header fields that its status needs.
+    func write(in dialect: ProblemDialect, requestID: [UInt8], to response: inout HTTPResponse) {
+        let status = dialect.status(of: code)
         response.status = UInt16(status)
         response.addField("Content-Type: application/problem+json")
         response.addField("Cache-Control: no-store")
-        if status == problem.code.status { addChallenge(problem, dialect != .plain, to: &response) }
-        if let seconds = problem.context.retryAfterSeconds ?? (status == 503 ? outageSeconds : nil) {
+        if status == code.status { addChallenge(dialect != .plain, to: &response) }
+        if let seconds = context.retryAfterSeconds ?? (status == 503 ? Self.outageSeconds : nil) {
             response.addField("Retry-After", String(seconds))
         }
         response.addField("X-Request-Id", requestID)
-        writeBody(problem, in: dialect, requestID: requestID, to: &response.body)
+        writeBody(in: dialect, requestID: requestID, to: &response.body)
     }
 
     /// The default `Retry-After` of an outage, in seconds.
     private static let outageSeconds = 5
 
     /// RFC 6750 section 3: a 401 has a challenge with `error`; without credentials in the request there is no `error`.
-    private static func addChallenge(_ problem: Rejection, _ speaksOAuth: Bool, to response: inout HTTPResponse) {
-        let scheme = problem.context.scheme
-        switch problem.code {
+    private func addChallenge(_ speaksOAuth: Bool, to response: inout HTTPResponse) {
+        switch code {
         case let code where code.kind == .token:
             // Some gateways keep this field and drop the body, so `code` is in both.
-            response.addField("WWW-Authenticate", "\(scheme) error=\"invalid_token\", code=\"\(code)\"")
+            response.addField("WWW-Authenticate", "\(context.scheme) error=\"invalid_token\", code=\"\(code)\"")
         case .unauthorizedClient:
-            let error = problem.context.hasCredentials ? ", error=\"invalid_token\"" : ""
+            let error = context.hasCredentials ? ", error=\"invalid_token\"" : ""
             response.addField("WWW-Authenticate", "Bearer realm=\"limited-login\"\(error)")
             // RFC 6749 section 5.2: OAuth clients authenticate with Basic, so the answer has a challenge of that scheme
             // too. Other routes send one challenge (RFC 9110 section 11.6.1): a Basic challenge makes a browser ask for
@@ -112,32 +106,27 @@ enum ProblemAnswer {
         case .invalidDPoPProof:
             response.addField("WWW-Authenticate: DPoP error=\"invalid_dpop_proof\", algs=\"ES256\"")
         case .insufficientScope:
-            let scope = problem.context.scope.map { ", scope=\"\($0)\"" } ?? ""
-            response.addField("WWW-Authenticate", "\(scheme) error=\"insufficient_scope\"\(scope)")
+            let scope = context.scope.map { ", scope=\"\($0)\"" } ?? ""
+            response.addField("WWW-Authenticate", "\(context.scheme) error=\"insufficient_scope\"\(scope)")
         default: return
         }
     }
 
-    static func writeBody(
-        _ problem: Rejection,
-        in dialect: ProblemDialect,
-        requestID: [UInt8],
-        to body: inout [UInt8]
-    ) {
+    func writeBody(in dialect: ProblemDialect, requestID: [UInt8], to body: inout [UInt8]) {
         JSONWriter.raw("{\"type\":\"urn:limited-login:problem:", to: &body)
-        body.append(contentsOf: problem.code.rawValue.utf8)
+        body.append(contentsOf: code.rawValue.utf8)
         JSONWriter.raw("\"", to: &body)
-        JSONWriter.member("title", problem.code.title, to: &body)
-        JSONWriter.member("status", dialect.status(of: problem.code), to: &body)
-        JSONWriter.member("detail", problem.detail, to: &body)
-        JSONWriter.member("hint", problem.serviceHint, to: &body)
-        JSONWriter.member("code", problem.code.rawValue, to: &body)
-        JSONWriter.member("claim", problem.claim, to: &body)
-        JSONWriter.member("fbtrace_id", problem.context.traceID, to: &body)
-        if let error = dialect.error(of: problem.code) {
+        JSONWriter.member("title", code.title, to: &body)
+        JSONWriter.member("status", dialect.status(of: code), to: &body)
+        JSONWriter.member("detail", detail, to: &body)
+        JSONWriter.member("hint", serviceHint, to: &body)
+        JSONWriter.member("code", code.rawValue, to: &body)
+        JSONWriter.member("claim", claim, to: &body)
+        JSONWriter.member("fbtrace_id", context.traceID, to: &body)
+        if let error = dialect.error(of: code) {
             // RFC 6749 section 5.2. `error_description` must be ASCII; the title is an ASCII constant.
             JSONWriter.member("error", "\(error)", to: &body)
-            JSONWriter.member("error_description", problem.code.title, to: &body)
+            JSONWriter.member("error_description", code.title, to: &body)
         }
         JSONWriter.name("request_id", to: &body)
         JSONWriter.string(requestID.span, to: &body)

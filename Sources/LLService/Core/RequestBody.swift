@@ -86,12 +86,8 @@ package enum MediaType {
 
 extension JSONLimits {
     /// The limits of a request's body; the route limits its length. No route knows more than nine names.
-    package static let ofRequest = JSONLimits(
-        byteCount: VerifyEndpoint.bodyLimit,
-        depth: 4,
-        memberCount: 16,
-        nodeCount: 1_024
-    )
+    package static let ofRequest =
+        JSONLimits(byteCount: VerifyEndpoint.bodyLimit, depth: 4, memberCount: 16, nodeCount: 1_024)
 }
 
 extension JSONDocument {
@@ -151,11 +147,7 @@ extension JSONDocument {
     }
 
     /// The names in a list of permissions, each once.
-    func permissions(
-        _ list: Int,
-        in body: Span<UInt8>,
-        ofLimitedLogin isLimited: Bool
-    ) throws(Rejection) -> [String] {
+    func permissions(_ list: Int, in body: Span<UInt8>, ofLimitedLogin isLimited: Bool) throws(Rejection) -> [String] {
         guard kind(list) == .array else {
             throw Rejection(.invalidRequest, "The member permissions must be an array of strings.")
         }

@@ -251,11 +251,15 @@ extension WorkerContext {
 
     private static let severalKeys = "The caller's key is in several places of the request; one is allowed."
 
-    /// Checks the key in the form if the head has none (`client_secret_post`, RFC 6749 section 2.3.1).
-    func requireCaller(_ form: FormParameters, _ exchange: inout HTTPExchange, _ bytes: Span<UInt8>) throws(Rejection) {
+    /// The form of a request, once the key in it is checked if the head has none (`client_secret_post`, RFC 6749 section
+    /// 2.3.1).
+    func form(_ exchange: inout HTTPExchange, _ bytes: Span<UInt8>) throws(Rejection) -> FormParameters {
+        guard let form = FormParameters(bytes, exchange.body) else {
+            throw Rejection(.invalidRequest, "The form has a broken escape or too many parameters.")
+        }
         let secret = form.first("client_secret")
         guard CallerCredentials.count(in: exchange.head, bytes) == 0 else {
-            guard secret != nil else { return }
+            guard secret != nil else { return form }
             throw Rejection(.invalidRequest, Self.severalKeys)
         }
         let client = form.first("client_id").flatMap { name in
@@ -263,15 +267,11 @@ extension WorkerContext {
         }
         try admit(client, hasCredentials: secret != nil, isAgain: exchange.context.visit != .first)
         clientOfForm = client
+        return form
     }
 
     /// - Parameter isAgain: True after a wait: the request was counted before.
-    private func admit(
-        _ client: Int?,
-        hasCredentials: Bool,
-        count: Int = 1,
-        isAgain: Bool = false
-    ) throws(Rejection) {
+    private func admit(_ client: Int?, hasCredentials: Bool, count: Int = 1, isAgain: Bool = false) throws(Rejection) {
         let clients = settings.clients
         if let client, let clients {
             guard !isAgain else { return }

@@ -107,7 +107,7 @@ package final class ServiceHandler: HTTPRequestHandler {
         }
         worker.begin()
         let dialect = route?.dialect ?? .plain
-        ProblemAnswer.writeBody(problem, in: dialect, requestID: requestID, to: &exchange.response.body)
+        problem.writeBody(in: dialect, requestID: requestID, to: &exchange.response.body)
         // The server counts what it refuses for overload; a line for each would add to the load.
         if failure != .overloaded {
             noteRefusal(problem.code, reason: foreign.map { "\($0.detail) \($0.hint)" }, &exchange, bytes)
@@ -191,12 +191,8 @@ package final class ServiceHandler: HTTPRequestHandler {
             place.map { routes[$0].mayAnswer(problem.code) } ?? Rejection.Code.ofAnyPath.contains(problem.code),
             "undocumented: \(problem.code)"
         )
-        ProblemAnswer.write(
-            problem,
-            in: place.map { routes[$0].dialect } ?? .plain,
-            requestID: requestID,
-            to: &exchange.response
-        )
+        let dialect = place.map { routes[$0].dialect } ?? .plain
+        problem.write(in: dialect, requestID: requestID, to: &exchange.response)
         record(problem.code, problem, nil, &exchange, bytes)
     }
 

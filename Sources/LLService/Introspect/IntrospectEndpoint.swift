@@ -6,7 +6,7 @@ internal import LimitedLogin
 /// `POST /introspect`: OAuth 2.0 Token Introspection (RFC 7662) of an id token.
 enum IntrospectEndpoint {
     static let answer: Route.Answer = { worker, exchange, bytes throws(Rejection) in
-        let form = try form(worker, &exchange, bytes)
+        let form = try worker.form(&exchange, bytes)
         worker.subject = .idToken
         let request = try IntrospectRequest(form)
         do throws(Rejection) {
@@ -25,18 +25,6 @@ enum IntrospectEndpoint {
             JSONWriter.raw("{\"active\":false}", to: &exchange.response.body)
             return .inactive(error.code)
         }
-    }
-
-    static func form(
-        _ worker: WorkerContext,
-        _ exchange: inout HTTPExchange,
-        _ bytes: Span<UInt8>
-    ) throws(Rejection) -> FormParameters {
-        guard let form = FormParameters(bytes, exchange.body) else {
-            throw Rejection(.invalidRequest, "The form has a broken escape or too many parameters.")
-        }
-        try worker.requireCaller(form, &exchange, bytes)
-        return form
     }
 }
 

@@ -11,15 +11,15 @@ internal import LimitedLogin
 enum TokenEndpoint {
     static let answer: Route.Answer = { (worker, exchange, bytes) throws(Rejection) in
         // A refusal before the form is read is not a refusal of a token.
-        let form = try IntrospectEndpoint.form(worker, &exchange, bytes)
+        let form = try worker.form(&exchange, bytes)
         guard let tokens = worker.settings.tokens else { throw Requirement.tokenIssuer.problem }
         let request = try TokenRequest(form, tokens.issuer.policy)
         guard !request.login.isAccessToken else {
             return try AccessTokenEndpoint.answer(worker, request.login, &exchange, bytes) {
                 verified,
                 worker throws(Rejection) in
-                let token = try issue(TokenEndpoint.login(verified, worker), request, worker)
-                return { response in write(token, request, &response) }
+                let token = try request.token(for: TokenEndpoint.login(verified, worker), worker)
+                return { response in request.write(token, to: &response.body) }
             }
         }
         worker.subject = .idToken
@@ -28,12 +28,12 @@ enum TokenEndpoint {
         }
         let payload = worker.judge.workspace.payload.span
         let login = try TokenIssuer.Login(claims, payload: payload, telling: tokens.issuer.policy.claims)
-        let token = try issue(login, request, worker)
+        let token = try request.token(for: login, worker)
         let person = worker.auditName(login.appID, login.userID)
         let uses = VerifyEndpoint.uses(claims, request.login.expectation, worker)
         return try ReplayGuard.accept(person, using: uses, worker, &exchange, bytes) { response in
             VerifyEndpoint.addFields(to: &response)
-            write(token, request, isBound: login.keyThumbprint != nil, &response)
+            request.write(token, isBound: login.keyThumbprint != nil, to: &response.body)
         }
     }
 
@@ -52,41 +52,36 @@ enum TokenEndpoint {
         return login
     }
 
-    private static func issue(
-        _ login: TokenIssuer.Login,
-        _ request: TokenRequest,
-        _ worker: WorkerContext
-    ) throws(Rejection) -> TokenIssuer.Token {
+}
+
+extension TokenRequest {
+    fileprivate func token(for login: TokenIssuer.Login, _ worker: WorkerContext) throws(Rejection) -> TokenIssuer.Token
+    {
         guard let issuer = worker.settings.tokens?.issuer, let name = try? RandomBytes.make(count: 16) else {
             throw Rejection(.internalError, "No token can be made.")
         }
         return try Rejection.judging {
             try issuer.token(
                 for: login,
-                kind: request.wanted == .idToken ? .idToken : .accessToken,
-                audience: request.audience,
-                scope: request.scope,
+                kind: wanted == .idToken ? .idToken : .accessToken,
+                audience: audience,
+                scope: scope,
                 tokenID: Base64URL.encode(name),
                 now: .now
             )
         }
     }
 
-    private static func write(
-        _ token: TokenIssuer.Token,
-        _ request: TokenRequest,
-        isBound: Bool = false,
-        _ response: inout HTTPResponse
-    ) {
+    fileprivate func write(_ token: TokenIssuer.Token, isBound: Bool = false, to body: inout [UInt8]) {
         // RFC 9449 section 5: the client must show a proof with a bound token.
-        let type = request.wanted == .idToken ? "N_A" : isBound ? "DPoP" : "Bearer"
-        JSONWriter.raw("{", to: &response.body)
-        JSONWriter.member("access_token", token.value, to: &response.body)
-        JSONWriter.member("issued_token_type", request.wanted.rawValue, to: &response.body)
-        JSONWriter.member("token_type", type, to: &response.body)
-        JSONWriter.member("expires_in", Int(token.lifetime.components.seconds), to: &response.body)
-        JSONWriter.member("scope", token.scope, to: &response.body)
-        JSONWriter.raw("}", to: &response.body)
+        let type = wanted == .idToken ? "N_A" : isBound ? "DPoP" : "Bearer"
+        JSONWriter.raw("{", to: &body)
+        JSONWriter.member("access_token", token.value, to: &body)
+        JSONWriter.member("issued_token_type", wanted.rawValue, to: &body)
+        JSONWriter.member("token_type", type, to: &body)
+        JSONWriter.member("expires_in", Int(token.lifetime.components.seconds), to: &body)
+        JSONWriter.member("scope", token.scope, to: &body)
+        JSONWriter.raw("}", to: &body)
     }
 }
 

@@ -151,36 +151,26 @@ package struct LoginRequest: Sendable {
             expectation.appIDBytes = appID
         } else if document.string(name, equals: "permissions", in: body) {
             permissions = try document.permissions(name + 1, in: body, ofLimitedLogin: !isAccessToken)
-        } else if isAccessToken {
-            try readOfAccessToken(name, document, body)
-        } else if document.string(name, equals: "key_thumbprint", in: body) {
-            expectation.keyThumbprintBytes = try document.text(name, in: body)
-        } else if document.string(name, equals: "access_token", in: body) {
-            expectation.accessTokenBytes = try document.text(name, in: body)
-        } else if document.string(name, equals: "auth_nonce", in: body) {
-            throw Rejection(
-                .invalidRequest,
-                "The member auth_nonce is for an access token alone: an id token carries its nonce itself."
-            )
         } else {
-            throw RequestMistake.unknownMember(document.string(name, in: body), known: Self.members)
-        }
-    }
-
-    private mutating func readOfAccessToken(
-        _ name: Int,
-        _ document: borrowing JSONDocument,
-        _ body: Span<UInt8>
-    ) throws(Rejection) {
-        switch document.string(name, in: body) {
-        case "auth_nonce": hasAuthNonce = try document.flag(name, in: body)
-        case "raw_nonce", "key_thumbprint":
-            throw Rejection(
-                .invalidRequest,
-                "Facebook hashes no nonce of an access token and binds it to no device, so neither raw_nonce nor "
-                    + "key_thumbprint can be given with one."
-            )
-        case let member: throw RequestMistake.unknownMember(member, known: Self.membersOfAccessToken)
+            switch (document.string(name, in: body), isAccessToken) {
+            case ("key_thumbprint", false): expectation.keyThumbprintBytes = try document.text(name, in: body)
+            case ("access_token", false): expectation.accessTokenBytes = try document.text(name, in: body)
+            case ("auth_nonce", true): hasAuthNonce = try document.flag(name, in: body)
+            case ("auth_nonce", false):
+                throw Rejection(
+                    .invalidRequest,
+                    "The member auth_nonce is for an access token alone: an id token carries its nonce itself."
+                )
+            case ("raw_nonce", true), ("key_thumbprint", true):
+                throw Rejection(
+                    .invalidRequest,
+                    "Facebook hashes no nonce of an access token and binds it to no device, so neither raw_nonce nor "
+                        + "key_thumbprint can be given with one."
+                )
+            case (let member, _):
+                let known = isAccessToken ? Self.membersOfAccessToken : Self.members
+                throw RequestMistake.unknownMember(member, known: known)
+            }
         }
     }
 
@@ -222,153 +212,138 @@ package enum VerifyAnswer {
         // escape turns one byte into six.
         let most = 3 * payload.count + 6 * keyID.count + fixedByteCount
         bytes.append(addingCapacity: most) { (output: inout OutputSpan<UInt8>) in
-            writeToken(claims, payload, keyID, &output)
-            writeProfile(claims, payload, asked ?? PermissionSet(rawValue: 0), &output)
+            claims.writeToken(payload, keyID, &output)
+            claims.writeProfile(payload, asked ?? PermissionSet(rawValue: 0), &output)
             if isRefresh { output.append(",\"refresh\":true") }
-            if let asked { writeMissing(asked, claims, &output) }
+            if let asked { claims.writeMissing(asked, &output) }
             output.append(",\"claims\":")
             output.append(payload, 0..<payload.count)
             output.append("}")
         }
     }
+}
 
-    private static func writeMissing(
-        _ asked: PermissionSet,
-        _ claims: VerifiedClaims,
-        _ bytes: inout OutputSpan<UInt8>
-    ) {
+extension VerifiedClaims {
+    fileprivate func writeMissing(_ asked: PermissionSet, _ bytes: inout OutputSpan<UInt8>) {
         bytes.append(",\"missing_permissions\":")
-        writePermissions(PermissionSet.missing(claims.satisfiedPermissions, asked: asked), &bytes)
+        bytes.append(PermissionSet.missing(satisfiedPermissions, asked: asked))
         let unverifiable = asked.intersection(.unverifiable)
         if !unverifiable.isEmpty {
             bytes.append(",\"unverifiable_permissions\":")
-            writePermissions(unverifiable, &bytes)
+            bytes.append(unverifiable)
         }
     }
 
-    private static func writeToken(
-        _ claims: VerifiedClaims,
-        _ payload: Span<UInt8>,
-        _ keyID: Span<UInt8>,
-        _ bytes: inout OutputSpan<UInt8>
-    ) {
-        text("{\"authentication_token\":{\"issuer\":\"", claims.issuer, payload, &bytes)
-        text(",\"audience\":\"", claims.audience, payload, &bytes)
-        text(",\"subject\":\"", claims.subject, payload, &bytes)
-        text(",\"token_id\":\"", claims.tokenID, payload, &bytes)
-        text(",\"nonce\":\"", claims[.nonce], payload, &bytes)
+    fileprivate func writeToken(_ payload: Span<UInt8>, _ keyID: Span<UInt8>, _ bytes: inout OutputSpan<UInt8>) {
+        bytes.append("{\"authentication_token\":{\"issuer\":\"", payload, issuer)
+        bytes.append(",\"audience\":\"", payload, audience)
+        bytes.append(",\"subject\":\"", payload, subject)
+        bytes.append(",\"token_id\":\"", payload, tokenID)
+        bytes.append(",\"nonce\":\"", payload, self[.nonce])
         bytes.append(",\"issued_at\":")
-        date(claims.issuedAt, &bytes)
+        bytes.append(issuedAt)
         bytes.append(",\"expires_at\":")
-        date(claims.expiresAt, &bytes)
+        bytes.append(expiresAt)
         bytes.append(",\"key_id\":")
         bytes.appendString(keyID)
-        switch claims.keyBinding {
+        switch keyBinding {
         case .none: break
-        case .key(let thumbprint): text(",\"key_thumbprint\":\"", thumbprint, payload, &bytes)
+        case .key(let thumbprint): bytes.append(",\"key_thumbprint\":\"", payload, thumbprint)
         case .unreadable: bytes.append(",\"confirmation\":\"unreadable\"")
         }
-        bytes.append(claims.isLimited ? ",\"tracking\":\"limited\"}" : ",\"tracking\":\"enabled\"}")
+        bytes.append(isLimited ? ",\"tracking\":\"limited\"}" : ",\"tracking\":\"enabled\"}")
     }
 
-    private static func writeProfile(
-        _ claims: VerifiedClaims,
-        _ payload: Span<UInt8>,
-        _ asked: PermissionSet,
-        _ bytes: inout OutputSpan<UInt8>
-    ) {
-        text(",\"profile\":{\"user_id\":\"", claims.subject, payload, &bytes)
+    fileprivate func writeProfile(_ payload: Span<UInt8>, _ asked: PermissionSet, _ bytes: inout OutputSpan<UInt8>) {
+        bytes.append(",\"profile\":{\"user_id\":\"", payload, subject)
         let rows = PersonalClaim.table
         for index in rows.indices {
             let claim = rows[index].claim
             switch rows[index].kind {
             case .text:
-                guard let range = claims[claim] else { continue }
-                name(rows[index].member, &bytes)
-                text("\"", range, payload, &bytes)
+                guard let range = self[claim] else { continue }
+                bytes.append(name: rows[index].member)
+                bytes.append("\"", payload, range)
                 // Facebook does not say if the address is confirmed. Without this member a reader might assume it is.
                 if case .email = claim { bytes.append(",\"email_verified\":false") }
             case .list:
-                guard let range = claims[claim] else { continue }
-                name(rows[index].member, &bytes)
+                guard let range = self[claim] else { continue }
+                bytes.append(name: rows[index].member)
                 bytes.append(payload, range)
             case .birthday:
-                guard let birthday = claims.birthday else { continue }
-                name(rows[index].member, &bytes)
+                guard let birthday else { continue }
+                bytes.append(name: rows[index].member)
                 bytes.append(UInt8(ascii: "\""))
                 birthday.write(to: &bytes)
                 bytes.append(UInt8(ascii: "\""))
             case .ageRange:
-                guard let range = claims.ageRange else { continue }
-                name(rows[index].member, &bytes)
-                write(range, &bytes)
+                guard let range = ageRange else { continue }
+                bytes.append(name: rows[index].member)
+                bytes.append(range)
             case .place:
-                guard let place = claims.place(claim) else { continue }
-                name(rows[index].member, &bytes)
-                text("{\"id\":\"", place.id, payload, &bytes)
-                text(",\"name\":\"", place.name, payload, &bytes)
+                guard let place = self.place(claim) else { continue }
+                bytes.append(name: rows[index].member)
+                bytes.append("{\"id\":\"", payload, place.id)
+                bytes.append(",\"name\":\"", payload, place.name)
                 bytes.append(UInt8(ascii: "}"))
             }
         }
         bytes.append(",\"permissions\":")
-        writePermissions(PermissionSet.shown(claims.satisfiedPermissions, asked: asked), &bytes)
-        bytes.append(claims.isLimited ? ",\"is_limited\":true}" : ",\"is_limited\":false}")
+        bytes.append(PermissionSet.shown(satisfiedPermissions, asked: asked))
+        bytes.append(isLimited ? ",\"is_limited\":true}" : ",\"is_limited\":false}")
     }
+}
 
+extension OutputSpan where Element == UInt8 {
     @inline(__always)
-    private static func name(_ name: StaticString, _ bytes: inout OutputSpan<UInt8>) {
-        bytes.append(",\"")
-        bytes.append(name)
-        bytes.append("\":")
+    fileprivate mutating func append(name: StaticString) {
+        append(",\"")
+        append(name)
+        append("\":")
     }
 
-    private static func write(_ range: AgeRange, _ bytes: inout OutputSpan<UInt8>) {
-        bytes.append(UInt8(ascii: "{"))
+    fileprivate mutating func append(_ range: AgeRange) {
+        append(UInt8(ascii: "{"))
         if let minimum = range.minimum {
-            bytes.append("\"min\":")
-            bytes.append(decimal: minimum)
+            append("\"min\":")
+            append(decimal: minimum)
         }
         if let maximum = range.maximum {
-            bytes.append(range.minimum == nil ? "\"max\":" : ",\"max\":")
-            bytes.append(decimal: maximum)
+            append(range.minimum == nil ? "\"max\":" : ",\"max\":")
+            append(decimal: maximum)
         }
-        bytes.append(UInt8(ascii: "}"))
+        append(UInt8(ascii: "}"))
     }
 
     /// Inlined at each call: a few stores then write the constant, and no call copies it.
     @inline(__always)
-    private static func text(
-        _ opening: StaticString,
-        _ range: Range<Int>?,
-        _ payload: Span<UInt8>,
-        _ bytes: inout OutputSpan<UInt8>
-    ) {
-        guard let range else { return }
-        bytes.append(opening)
-        bytes.append(payload, range)
-        bytes.append(UInt8(ascii: "\""))
+    fileprivate mutating func append(_ opening: StaticString, _ payload: Span<UInt8>, _ text: Range<Int>?) {
+        guard let text else { return }
+        append(opening)
+        append(payload, text)
+        append(UInt8(ascii: "\""))
     }
 
     /// Every token seen has whole seconds; a fraction is legal (RFC 7519 section 2) and is kept.
-    private static func date(_ date: NumericDate, _ bytes: inout OutputSpan<UInt8>) {
+    fileprivate mutating func append(_ date: NumericDate) {
         let seconds = date.secondsSince1970
         if let whole = Int(exactly: seconds) {
-            bytes.append(decimal: whole)
+            append(decimal: whole)
         } else {
-            for byte in "\(seconds)".utf8 { bytes.append(byte) }
+            for byte in "\(seconds)".utf8 { append(byte) }
         }
     }
 
     /// Writes the names in the order of `Permission`.
-    private static func writePermissions(_ permissions: PermissionSet, _ bytes: inout OutputSpan<UInt8>) {
-        bytes.append(UInt8(ascii: "["))
-        let start = bytes.count
+    fileprivate mutating func append(_ permissions: PermissionSet) {
+        append(UInt8(ascii: "["))
+        let start = count
         for permission in Permission.allCases where permissions.contains(permission) {
-            bytes.append(UInt8(ascii: "\""))
-            bytes.append(permission.name)
-            bytes.append("\",")
+            append(UInt8(ascii: "\""))
+            append(permission.name)
+            append("\",")
         }
-        if bytes.count > start { _ = bytes.removeLast() }
-        bytes.append(UInt8(ascii: "]"))
+        if count > start { _ = removeLast() }
+        append(UInt8(ascii: "]"))
     }
 }

@@ -83,7 +83,7 @@ struct SignedRequestCommand: ParsableCommand {
         @OptionGroup var options: ConfigurationOptions<SignedRequestSettings>
 
         func run() throws {
-            let secret = try person.app(options).1.signingKey
+            let secret = try person.app(options).1.secret
             let (user, seconds) = (person.userID, try (issuedAt ?? Moment.now()).wholeSeconds)
             guard let text = try? SignedRequestMinter.mint(userID: user, issuedAt: seconds, appSecret: secret) else {
                 throw Exit.refusing("no signed request could be made")

@@ -51,8 +51,7 @@ enum AuthEndpoint {
 }
 
 extension UnboundToken {
-    /// Writes the claims that the gateway wants. A person is always named, since no good token has a longer `sub` than a
-    /// field may have.
+    /// Writes the claims for the gateway. A person is always named: no good token has a longer `sub` than a field may.
     fileprivate func export(_ fields: [AuthField], isProven: Bool, to response: inout HTTPResponse) {
         response.addField("Cache-Control: no-store")
         for field in fields {
@@ -155,8 +154,7 @@ struct AuthDemand {
     }
 }
 
-/// The only `Authorization` field of a gateway's request: its scheme, DPoP or Bearer (RFC 9449 section 7.1, RFC 6750 section
-/// 2.1), and its token.
+/// The scheme of a request, DPoP (RFC 9449 section 7.1) or Bearer (RFC 6750 section 2.1), and its token.
 struct AuthCredentials {
     let isDPoP: Bool
     let token: Range<Int>

@@ -119,8 +119,7 @@ package struct AuthField: Sendable, Equatable, CustomStringConvertible {
 }
 
 enum AuthFieldValue {
-    /// The greatest length of a claim, in bytes of UTF-8. If every byte is encoded, the value has 3 KiB; gateways
-    /// refuse an answer of more than 4 to 8 KiB.
+    /// The greatest length of a claim, in bytes. All encoded, it has 3 KiB; gateways refuse an answer above 4 to 8 KiB.
     static let byteLimit = 1_024
 
     /// Appends a string's value. JSON escapes are decoded; `%` and every byte outside visible ASCII are
@@ -149,8 +148,7 @@ enum AuthFieldValue {
     /// The greatest length of a string's value. No escape is shorter than its character.
     static func room(for range: Range<Int>) -> Int { 3 * min(range.count, byteLimit) }
 
-    /// True if the text is already the value: each byte is unescaped in JSON and unencoded in the field, and the length
-    /// is within the limits.
+    /// True if the text is the value: no byte is escaped in JSON or to be encoded, and the length is within the limits.
     static func isPlain(_ text: Span<UInt8>) -> Bool {
         guard !text.isEmpty, text.count <= byteLimit else { return false }
         return text.indices.allSatisfy { index in

@@ -6,8 +6,7 @@ internal import LLStores
 internal import LimitedLogin
 
 /// `POST /callbacks/deauthorize` and `POST /callbacks/data-deletion`: Facebook's message about a person is verified,
-/// remembered and passed on to the app's backend, unless another request does so or has done so. The request is parked
-/// meanwhile.
+/// remembered and passed on to the app's backend, unless another request does so or has done so.
 enum CallbackEndpoint {
     static func answer(_ kind: CallbackKind) -> Route.Answer {
         { worker, exchange, bytes throws(Rejection) in
@@ -72,8 +71,7 @@ package enum CallbackKind: String, Sendable {
     }
 }
 
-/// The event of a good signed request or of a revocation, in the form for the backend. A repetition of a signed request
-/// makes the same event.
+/// The event of a signed request or of a revocation, for the backend. A repeated signed request makes the same event.
 package struct CallbackEvent: Sendable {
     let kind: CallbackKind
     let appID: String
@@ -90,8 +88,7 @@ package struct CallbackEvent: Sendable {
         (issuedAt, id) = (WallClock.unixSeconds(), "msg_" + UUID().uuidString)
     }
 
-    /// Verifies the signed request in a form. Nil for the removal of a page's app, which names no person: the deauthorize
-    /// callback acknowledges it.
+    /// Verifies a form's signed request; nil for the removal of a page's app, which names no person.
     init?(_ kind: CallbackKind, _ body: Span<UInt8>, _ worker: WorkerContext) throws(Rejection) {
         let settings = worker.settings
         guard let secrets = settings.appSecrets else { throw Requirement.callbacks.problem }
@@ -100,19 +97,19 @@ package struct CallbackEvent: Sendable {
         else { throw Rejection(.invalidRequest, "The form must have signed_request exactly once.") }
         worker.subject = .callback(kind)
         do throws(Rejection) {
-            let request = try SignedRequest(
-                verifying: text.span,
-                secrets: secrets.signers,
-                clockSkew: settings.verifier.policy.clockSkew,
-                now: .now
-            )
-            // Only Facebook and this app can predict the signature; to all others it is a random number. Its padding is
-            // left out.
+            let (signers, skew) = (secrets.signers, settings.verifier.policy.clockSkew)
+            let request = try SignedRequest(verifying: text.span, secrets: signers, clockSkew: skew, now: .now)
+            // Only Facebook and this app can predict the signature. Its padding is left out.
             var signature = text.prefix { $0 != UInt8(ascii: ".") }
             while signature.last == UInt8(ascii: "=") { signature.removeLast() }
-            guard let name = try? Self.name("webhook", kind, signature),
-                let confirmationCode = try? Self.name("confirmation", kind, signature)
-            else { throw .requestNotVerifiable }
+            // The 32 hexadecimal digits of another purpose or callback do not reveal these.
+            func digits(_ purpose: StaticString) -> String? {
+                let text = Array("limited-login:\(purpose):\(kind.rawValue):".utf8) + signature
+                return (try? SHA256.digest(of: text.span).hexadecimal.prefix(32)).map { String($0) }
+            }
+            guard let name = digits("webhook"), let confirmationCode = digits("confirmation") else {
+                throw .requestNotVerifiable
+            }
             self.kind = kind
             (appID, userID, issuedAt) = (request.appID, request.userID, request.issuedAt.wholeSeconds)
             (id, self.confirmationCode) = ("msg_" + name, confirmationCode)
@@ -120,16 +117,6 @@ package struct CallbackEvent: Sendable {
             if error == .requestOfNoPerson, kind == .deauthorize { return nil }
             throw error
         }
-    }
-
-    /// 32 hexadecimal digits derived from the request. The digits of another purpose or callback do not reveal them.
-    private static func name(
-        _ purpose: StaticString,
-        _ kind: CallbackKind,
-        _ signature: ArraySlice<UInt8>
-    ) throws(OpenSSLError) -> String {
-        let text = Array("limited-login:\(purpose):\(kind.rawValue):".utf8) + signature
-        return String(try SHA256.digest(of: text.span).hexadecimal.prefix(32))
     }
 
     /// A moment in ISO 8601.

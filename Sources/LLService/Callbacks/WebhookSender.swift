@@ -157,7 +157,7 @@ package final class WebhookSender: Sendable {
         // The backend accepted the event, but its answer for the person cannot be passed on.
         let warning: Logger.Message = "answer to a callback not used"
         if let fault = response.bodyFault { logger.warning(warning, metadata: facts(of: event, fault.description)) }
-        do throws(DeletionStatus.Unusable) {
+        do throws(WebhookFailure) {
             return try DeletionStatus(answer: response.body)
         } catch {
             logger.warning(warning, metadata: facts(of: event, error.sentence))
@@ -190,21 +190,14 @@ package struct WebhookTarget: Sendable, Equatable {
         guard let signature = try? secrets.signature(id: event.id, timestamp: timestamp, body: body) else {
             throw WebhookFailure(reason: .unsent, sentence: "it could not be signed")
         }
-        return HTTPSRequest(
-            .post,
-            url,
-            headers: [
-                (name: "webhook-id", value: event.id),
-                (name: "webhook-timestamp", value: "\(timestamp)"),
-                (name: "webhook-signature", value: signature),
-            ],
-            body: .json(body)
-        )
+        let fields: [HTTPSResponse.Field] = [
+            ("webhook-id", event.id), ("webhook-timestamp", "\(timestamp)"), ("webhook-signature", signature),
+        ]
+        return HTTPSRequest(.post, url, headers: fields, body: .json(body))
     }
 }
 
-/// The page on which a person reads the state of their data's deletion, and the code for it (Meta, "Data Deletion
-/// Request Callback").
+/// The page with the state of a person's data deletion, and the code for it (Meta, "Data Deletion Request Callback").
 package struct DeletionStatus: Sendable, Equatable {
     /// Greatest length of both in bytes: browsers and dashboards certainly accept it.
     private static let byteLimit = 2_048
@@ -214,25 +207,23 @@ package struct DeletionStatus: Sendable, Equatable {
 }
 
 extension DeletionStatus {
-    struct Unusable: Error {
-        let sentence = "its url is none that people can open, or its confirmation_code is not of visible characters"
-    }
-
     /// The backend's own answer; nil unless it is a JSON object with both members.
-    init?(answer: [UInt8]) throws(Unusable) {
+    init?(answer: [UInt8]) throws(WebhookFailure) {
+        let fault = "its url is none that people can open, or its confirmation_code is not of visible characters"
+        let unusable = WebhookFailure(reason: .unreadable, sentence: fault)
         var document = JSONDocument(limits: JSONLimits(byteCount: 65_536))
         guard (try? document.parse(answer.span)) != nil, document.isObject(document.root),
             let url = document.member("url", of: document.root, in: answer.span),
             let code = document.member("confirmation_code", of: document.root, in: answer.span)
         else { return nil }
-        guard document.isString(url), document.isString(code) else { throw Unusable() }
+        guard document.isString(url), document.isString(code) else { throw unusable }
         let place = document.string(url, in: answer.span)
         let name = document.string(code, in: answer.span)
         // A fragment allows the bytes of a path (RFC 3986 section 3.5), so it is checked as one.
         let judged = place.split(separator: "#", maxSplits: 1, omittingEmptySubsequences: false).joined(separator: "/")
         guard place.utf8.count <= Self.byteLimit, (try? HTTPURL(parsing: judged)) != nil,
             (1...Self.byteLimit).contains(name.utf8.count), name.utf8.allSatisfy({ (0x21...0x7E).contains($0) })
-        else { throw Unusable() }
+        else { throw unusable }
         self.init(url: place, confirmationCode: name)
     }
 

@@ -20,7 +20,6 @@ package struct ClientKeys: Sendable, Equatable {
         let digest: [UInt8]
     }
 
-    /// Reads the file's text; messages call the file `place`.
     package init(parsing text: [UInt8], place: String) throws(ConfigurationError) {
         var names: [String] = []
         var entries: [Entry] = []
@@ -59,8 +58,8 @@ package struct ClientKeys: Sendable, Equatable {
         self.entries = entries
     }
 
-    /// The client that has this key, by its position in `names`. Every entry is compared, each in constant time, so that
-    /// the time reveals nothing about the keys.
+    /// The client that has this key, by its position in `names`. Every entry is compared, each in constant time, so
+    /// that the time reveals nothing about the keys.
     package func client(presenting key: Span<UInt8>) -> Int? {
         // No client has a longer one.
         guard (1...512).contains(key.count), let digest = try? SHA256.digest(of: key) else { return nil }
@@ -71,8 +70,7 @@ package struct ClientKeys: Sendable, Equatable {
         return found
     }
 
-    /// Makes a new key, to be shown once: 256 random bits in hexadecimal, with a prefix that secret scanners can search
-    /// for. The line is the file's.
+    /// Makes a key, to be shown once, and its line: 256 random bits, with a prefix for secret scanners.
     package static func make(name: String) -> (key: String, line: String)? {
         guard Self.name(ArraySlice(name.utf8)) != nil, let random = try? RandomBytes.make(count: 32) else { return nil }
         let key = "llk_" + Hexadecimal.encode(random)
@@ -126,8 +124,7 @@ enum CallerCredentials {
     /// Greatest length of the text behind `Basic`, in characters: a name of 64, a key of 512, and their form-encoding.
     private static let basicLimit = 2_048
 
-    /// Name and key of `Authorization: Basic`: base64 of both with a colon between (RFC 7617 section 2). Nil if the text is
-    /// no strict base64 or has no colon.
+    /// Name and key of `Authorization: Basic` (RFC 7617 section 2); nil without a colon or with lax base64.
     static func decodeBasic(_ bytes: Span<UInt8>, _ range: Range<Int>) -> (name: [UInt8], key: [UInt8])? {
         guard range.count <= basicLimit, let text = Base64.decode(bytes, range),
             let colon = text.firstIndex(of: UInt8(ascii: ":"))
@@ -139,8 +136,7 @@ enum CallerCredentials {
         head.count(of: "authorization", in: bytes) + head.count(of: "x-api-key", in: bytes)
     }
 
-    /// The place of the text behind the scheme in an `Authorization` value; nil for another scheme, or if no text
-    /// follows. Schemes are compared without case (RFC 9110 section 11.1).
+    /// The text behind the scheme, compared without case (RFC 9110 section 11.1); nil for another scheme, or no text.
     static func rest(of value: Range<Int>, after scheme: StaticString, _ bytes: Span<UInt8>) -> Range<Int>? {
         let length = scheme.utf8CodeUnitCount
         guard value.count > length,
@@ -158,8 +154,7 @@ extension ClientKeys {
         case .key(let range): return client(presenting: bytes.extracting(range))
         case .named(let name, let key):
             guard
-                // RFC 6749 section 2.3.1 requires name and key to be form-encoded before base64. Not every client does
-                // that, and the names allowed here are the same either way.
+                // RFC 6749 section 2.3.1 requires form-encoding before base64, which not every client does.
                 let client = client(presenting: key.span)
                     ?? PercentEncoding.decode(key.span, key.indices, isForm: true)
                     .flatMap({ $0 == key ? nil : client(presenting: $0.span) }),

@@ -1,8 +1,7 @@
 internal import LLHTTP
 internal import LLJOSE
 
-/// Merges the sources: flags override the environment, which overrides the file, which overrides the defaults. Unknown
-/// names are refused.
+/// Merges the sources: flags override the environment, which overrides the file. Unknown names are refused.
 package enum ConfigurationLoader {
     /// The file that is read by default, if it exists. It must belong to this user or root, and no other user may be
     /// able to change it (CWE-427): a folder that others can write to must not decide which logins are accepted.
@@ -103,8 +102,7 @@ struct GivenSettings {
         }
     }
 
-    /// True if Kubernetes made the variable, for a Service named `limited-login` or `limited-login-redis` (Kubernetes,
-    /// "Accessing the Service").
+    /// True if Kubernetes made the variable for a Service named `limited-login…` (Kubernetes, "Accessing the Service").
     private static func isServiceLink(_ name: String, _ value: String) -> Bool {
         let words = name.dropFirst(ConfigurationLoader.environmentPrefix.count)
             .split(separator: "_", omittingEmptySubsequences: false)
@@ -135,9 +133,8 @@ struct GivenSettings {
         mistakes.add(place, reason + (question ?? ""), nearest)
     }
 
-    /// Adds the settings of a configuration file: one JSON object with members named as in ``Settings``.
-    ///
-    /// The project's own strict reader reads it, because `Codable` does not detect a repeated member.
+    /// Adds the settings of a configuration file: one JSON object with members named as in ``Settings``. `Codable` would
+    /// not detect a repeated member.
     mutating func add(file bytes: [UInt8], _ path: String) throws(ConfigurationError) {
         var document = JSONDocument(limits: JSONLimits(byteCount: Self.fileByteLimit, nodeCount: 262_144))
         do throws(JSONError) {

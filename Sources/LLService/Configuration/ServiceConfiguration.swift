@@ -199,8 +199,7 @@ extension ServiceConfiguration {
 
     package var workerCount: Int { self.workers ?? ProcessLimits.processorCount() }
 
-    /// The wanted number of remembered tokens, limited by the memory for those of all workers: a sixteenth. Connections
-    /// have a half, and the program uses most of the rest.
+    /// The wanted number of remembered tokens, limited by a sixteenth of the memory for those of all workers.
     package var signaturesPerWorker: Int {
         let memory = ProcessLimits.memory(of: self.memoryLimitBytes) / 16
         return min(self.signatureCacheEntries, memory / max(workerCount, 1) / RecentDigests.bytesPerEntry)
@@ -213,10 +212,8 @@ extension ServiceConfiguration {
 }
 
 extension ServiceConfiguration {
-    /// Warnings, one sentence each, about accepted settings that may be a mistake. They are not errors: a refusal could
-    /// lock people out if there is no mistake.
-    ///
-    /// It checks the permissions of the files with secrets.
+    /// Warnings, one sentence each, about accepted settings and permissions of files that may be a mistake. They are not
+    /// errors: a refusal could lock people out if there is no mistake.
     package var warnings: [String] {
         let doubts = [verdictDoubts, callerDoubts, gatewayDoubts, storeDoubts].joined()
         var warnings = doubts.filter(\.key).map(\.value)
@@ -301,8 +298,7 @@ extension ServiceConfiguration {
         ]
     }
 
-    /// Warnings about the folder of `jwks_file`, in which the file is replaced after each fetch; empty if that can be. The
-    /// folder behind a symbolic link is not looked at.
+    /// Warnings about the folder of `jwks_file`, unless the file can be replaced in it or is a symbolic link.
     private static func seedWarnings(_ path: String) -> [String] {
         var information = stat()
         if unsafe lstat(path, &information) == 0, information.st_mode & S_IFMT == S_IFLNK { return [] }
@@ -331,10 +327,8 @@ extension ServiceConfiguration {
         }
     }
 
-    /// Warnings about the permissions of a file with a secret; empty if they are good.
-    ///
-    /// A group may read a file that another user owns: the service itself reads it that way (root's file, mode 0640; a
-    /// Kubernetes Secret with `fsGroup`).
+    /// Warnings about the permissions of a file with a secret. A group may read another user's file, as the service itself
+    /// does (root's file, mode 0640; a Kubernetes Secret with `fsGroup`).
     private static func looseness(of path: String, _ secret: String) -> [String] {
         var information = stat()
         guard unsafe stat(path, &information) == 0 else { return [] }

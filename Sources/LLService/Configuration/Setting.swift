@@ -10,8 +10,7 @@ package protocol AnySetting: Sendable {
     var row: SettingRow { get }
 }
 
-/// The facts of a setting. Flags, environment, file, `check-config`, the reload, the configuration page and the manual
-/// page follow from them.
+/// The facts of a setting. Flags, environment, file, `check-config`, reload and the documents follow from them.
 package struct SettingRow: Sendable {
     /// The name in the file. The environment variable and the flag are derived from it.
     package let name: String
@@ -156,8 +155,7 @@ extension SettingKind {
         }
     }
 
-    /// The number of a text: digits alone, and a unit if the kind has units. `Int("+5")` would be 5, but a sign or a
-    /// space is a mistake here.
+    /// The number of a text: digits, and a unit if the kind has units. Unlike in `Int("+5")`, a sign is a mistake here.
     private func number(_ text: String) throws(SettingFault) -> Int {
         let unit = units.first { text.hasSuffix($0.suffix) }
         let digits = text.dropLast(unit?.suffix.count ?? 0)

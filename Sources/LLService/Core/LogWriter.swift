@@ -6,14 +6,12 @@ internal import LLJOSE
 package import Logging
 internal import Synchronization
 
-/// Writes log lines to a descriptor on its own queue, so that no other queue waits for the reader of the log. A line that
-/// does not fit into the queue, or that the descriptor does not accept, is dropped and counted; when writing succeeds
-/// again, one line reports their number.
+/// Writes log lines to a descriptor on its own queue, so that no other queue waits for the reader of the log. A line
+/// that finds no room in the queue or at the descriptor is dropped and counted; a later line reports their number.
 package final class LogWriter: Sendable {
     /// The greatest size of the queue in bytes: 1 MiB, about 4,000 audit lines.
     static let byteLimit = 1_048_576
-    /// The size of one write: 4 KiB (PIPE_BUF), which a pipe accepts as a whole (pipe(7)). A longer line is written
-    /// alone.
+    /// The size of one write: 4 KiB (PIPE_BUF), which a pipe accepts as a whole (pipe(7)). A longer line goes alone.
     private static let chunkBytes = 4_096
     /// While other lines are written, dropped lines are reported once a second.
     private static let tellingPause: Duration = .seconds(1)
@@ -128,9 +126,8 @@ package final class LogWriter: Sendable {
     }
 }
 
-/// Writes each log event as one line on standard error, as a JSON object or as text.
-///
-/// In both formats no value can break the line or control a terminal (``TerminalText``).
+/// Writes each log event as one line on standard error, as a JSON object or as text. In both formats no value can break
+/// the line or control a terminal (``TerminalText``).
 package struct LineLogHandler: LogHandler {
     package enum Format: String, Sendable { case json, text }
 
@@ -208,8 +205,7 @@ package final class LogLevelSwitch: Sendable {
     }
 }
 
-/// Makes text from outside safe for a terminal. A claim, a key ID or an argument may contain any character; the
-/// terminal must neither obey control characters nor reorder letters.
+/// Makes text from outside safe for a terminal: it obeys no control character in it and reorders no letters.
 package enum TerminalText {
     /// The text on one line, with each control character replaced by U+FFFD.
     package static func safe(_ text: String) -> String { replacing(text) { _ in "\u{fffd}" } }
@@ -217,8 +213,7 @@ package enum TerminalText {
     /// The text with each control character except the line feed replaced by U+FFFD.
     package static func safe(lines text: String) -> String { replacing(text) { $0 == "\n" ? "\n" : "\u{fffd}" } }
 
-    /// The same JSON on one line, with each control character escaped. Control characters are only inside strings, so
-    /// that no value changes.
+    /// The same JSON with each control character escaped. They are only inside strings, so that no value changes.
     package static func safe(json text: String) -> String {
         // All control characters are below U+10000 and need four digits (RFC 8259 section 7).
         replacing(text) { "\\u" + String(0x10000 + $0.value, radix: 16).dropFirst() }
@@ -231,8 +226,7 @@ package enum TerminalText {
         }
     }
 
-    /// C0, DEL and C1, the line and paragraph separators, and the marks, embeddings, overrides and isolates of
-    /// bidirectional text (UAX #9, 2).
+    /// C0, DEL and C1, line and paragraph separators, and the controls of bidirectional text (UAX #9, 2).
     private static func isControl(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.value {
         case 0..<0x20, 0x7F..<0xA0, 0x061C, 0x200E, 0x200F, 0x2028...0x202E, 0x2066...0x2069: true

@@ -45,8 +45,7 @@ enum ProblemDialect: Sendable {
     case plain
     /// OAuth's `error` and `error_description` beside the other members (RFC 6749 section 5.2).
     case introspection
-    /// The same as `introspection`, but a refused subject token is a bad request (RFC 8693 section 2.2.2), and every
-    /// outage is 503.
+    /// The same, but a refused subject token is a bad request (RFC 8693 section 2.2.2), and every outage is 503.
     case exchange
 
     func status(of code: Rejection.Code) -> Int {
@@ -97,9 +96,8 @@ extension Rejection {
         case .unauthorizedClient:
             let error = context.hasCredentials ? ", error=\"invalid_token\"" : ""
             response.addField("WWW-Authenticate", "Bearer realm=\"limited-login\"\(error)")
-            // RFC 6749 section 5.2: OAuth clients authenticate with Basic, so the answer has a challenge of that scheme
-            // too. Other routes send one challenge (RFC 9110 section 11.6.1): a Basic challenge makes a browser ask for
-            // a password, and URLSession on Linux hang.
+            // RFC 6749 section 5.2: OAuth clients authenticate with Basic, so they get that challenge too. On other
+            // routes it would make a browser ask for a password, and URLSession on Linux hang.
             if speaksOAuth { response.addField("WWW-Authenticate: Basic realm=\"limited-login\"") }
         case .missingToken: response.addField("WWW-Authenticate: Bearer realm=\"limited-login\"")
         // RFC 9449 section 7.1.
@@ -244,9 +242,11 @@ extension Rejection.Code {
         .accessTokenNotAllowed, .accessTokenInvalid, .accessTokenExpired, .accessTokenRevoked,
     ]
 
-    /// The codes of refused tokens that are tied to no login. Nonce, subject, device, access token and earlier use are
-    /// not checked.
+    /// The codes of refused tokens without the checks of a login: nonce, subject, device, access token, earlier use.
     static let ofUnboundTokens = ofTokens.filter { !$0.isOfLogin }
+
+    /// The codes if a token cannot be judged now.
+    static let ofJudging: [Rejection.Code] = [.keyChecksExhausted, .keysUnavailable, .replayStoreUnavailable]
 
     /// The codes that any path may answer: a request that cannot be read, an unknown path or method, an overload.
     static let ofAnyPath: [Rejection.Code] = [
@@ -257,9 +257,12 @@ extension Rejection.Code {
     /// The code for a status that the HTTP server itself chose.
     static func ofServer(_ status: Int) -> Rejection.Code { ofAnyPath.first { $0.status == status } ?? .invalidRequest }
 
-    /// The codes for a failed question to Graph about an access token. Such a failure is never the person's or the
-    /// caller's fault.
+    /// The codes for a failed question about an access token, which is never the person's or the caller's fault.
     static let ofGraphAboutAccessTokens = ofGraph.filter { $0.kind == .outage }
+
+    /// The codes for a login, by an id token or an access token.
+    static let ofLogins =
+        ofTokens + ofJudging + ofAccessTokens + [.tooManyAccessTokens] + ofGraphAboutAccessTokens
 
     package var isOfGraph: Bool { Self.ofGraph.contains(self) }
 }

@@ -3,8 +3,7 @@ internal import LLHTTP
 package import LLJOSE
 internal import LimitedLogin
 
-/// The kind of body that a route accepts. The head alone decides about the media type, before the body is read (RFC
-/// 9110 sections 8.3, 8.4, 15.5.16).
+/// The body of a route. The head alone decides about the media type (RFC 9110 sections 8.3, 8.4, 15.5.16).
 enum RequestBody: Sendable {
     case none
     /// The head is the whole request, even if it declares a body: gateways pass on their client's head alone.
@@ -70,8 +69,7 @@ package enum MediaType {
                 || bytes.equalIgnoringCase(parameters, "charset=\"utf-8\""))
     }
 
-    /// True if the field value is `application/x-www-form-urlencoded`. Parameters are ignored: the type defines none,
-    /// and `charset=UTF-8`, which some clients add, changes nothing.
+    /// True for `application/x-www-form-urlencoded`, which defines no parameters; `charset=UTF-8` changes nothing.
     static func isForm(_ bytes: Span<UInt8>, _ value: Range<Int>) -> Bool {
         bytes.equalIgnoringCase(split(bytes, value).type, "application/x-www-form-urlencoded")
     }
@@ -170,10 +168,8 @@ extension JSONDocument {
     }
 }
 
-/// Sentences about a wrong request: they quote the client's word and suggest the nearest right one.
-///
-/// A client's word is quoted in `detail` alone, and only if it matches `[A-Za-z_]{1,32}`: it is then short and
-/// harmless.
+/// Sentences about a wrong request: they quote the client's word and suggest the nearest right one. A word is quoted in
+/// `detail` alone, and only if it matches `[A-Za-z_]{1,32}`: it is then short and harmless.
 enum RequestMistake {
     /// The sentence about an unknown word: `subject` begins it ("The member"), and `fault` ends it ("is unknown").
     static func sentence(_ word: String, _ subject: String, _ fault: String, known: [String]) -> String {
@@ -202,8 +198,7 @@ enum RequestMistake {
             }
     }
 
-    /// The known word that the client most likely meant: the same except for case and underscores, else one that ends
-    /// with the word, else one at most two letters away.
+    /// The known word most likely meant: the same but for case and `_`, one that ends with it, or one two letters away.
     static func nearest(_ word: String, _ known: [String]) -> String? {
         let folded = fold(word)
         guard folded.count > 2 else { return nil }

@@ -49,8 +49,7 @@ package struct Route: Sendable {
         return hasParameters && parameters(path, bytes) != nil
     }
 
-    /// The parts of a request's path for each `{name}`, in their order; nil if the path belongs to another route. No
-    /// part is empty.
+    /// The parts of a path for each `{name}`, in order, none of them empty; nil if the path belongs to another route.
     func parameters(_ path: Range<Int>, _ bytes: Span<UInt8>) -> [Range<Int>]? {
         let names = "\(self.path)".split(separator: "/", omittingEmptySubsequences: false)
         let parts = path.split(maxSplits: names.count, omittingEmptySubsequences: false) { bytes[$0] == Self.slash }
@@ -143,13 +142,11 @@ extension Route {
         body: .json(atMost: VerifyEndpoint.bodyLimit),
         isAudited: true,
         problems: [.invalidNonce, .invalidPermission, .unknownApp, .unauthorizedClient, .unsupportedMediaType]
-            + Rejection.Code.ofTokens + [.keyChecksExhausted, .keysUnavailable, .replayStoreUnavailable]
-            + Rejection.Code.ofAccessTokens + [.tooManyAccessTokens] + Rejection.Code.ofGraphAboutAccessTokens,
+            + Rejection.Code.ofLogins,
         answer: VerifyEndpoint.answer
     )
 
-    /// It is only for callers with a key: an open endpoint would let attackers find out which tokens are good (RFC 7662
-    /// section 4).
+    /// It is only for callers with a key: attackers could find out which tokens are good (RFC 7662 section 4).
     static let introspect = Route(
         path: "/introspect",
         methods: [.post],
@@ -157,9 +154,7 @@ extension Route {
         caller: .knownByForm,
         body: .form(atMost: VerifyEndpoint.bodyLimit),
         dialect: .introspection,
-        problems: [
-            .unauthorizedClient, .unsupportedMediaType, .keyChecksExhausted, .keysUnavailable, .replayStoreUnavailable,
-        ],
+        problems: [.unauthorizedClient, .unsupportedMediaType] + Rejection.Code.ofJudging,
         answer: IntrospectEndpoint.answer
     )
 
@@ -176,8 +171,7 @@ extension Route {
         problems: [
             .invalidTarget, .invalidScope, .unsupportedGrantType, .invalidNonce, .unknownApp, .unauthorizedClient,
             .unsupportedMediaType,
-            .keyChecksExhausted, .tooManyAccessTokens, .keysUnavailable, .replayStoreUnavailable,
-        ] + Rejection.Code.ofTokens + Rejection.Code.ofAccessTokens + Rejection.Code.ofGraphAboutAccessTokens,
+        ] + Rejection.Code.ofLogins,
         answer: TokenEndpoint.answer
     )
 
@@ -209,10 +203,7 @@ extension Route {
         requirement: .gateway,
         body: .ignored,
         isAudited: true,
-        problems: [
-            .missingToken, .invalidDPoPProof, .tooManyProofs, .insufficientScope, .keyChecksExhausted, .keysUnavailable,
-            .replayStoreUnavailable,
-        ]
+        problems: [.missingToken, .invalidDPoPProof, .tooManyProofs, .insufficientScope] + Rejection.Code.ofJudging
             + Rejection.Code.ofUnboundTokens,
         answer: AuthEndpoint.answer
     )
@@ -229,8 +220,7 @@ extension Route {
         answer: NoncesEndpoint.answer
     )
 
-    /// Lists a person's permissions, and revokes the whole login. This route and the two below need a key: a caller
-    /// that may revoke logins can revoke the login of every person.
+    /// Lists permissions, and revokes the login. Like the two below it needs a key: it can end any person's login.
     static let permissions = Route(
         path: "/users/{user_id}/permissions",
         hasParameters: true,
@@ -260,10 +250,8 @@ extension Route {
         methods: [.post],
         caller: .known,
         body: .json(atMost: VerifyEndpoint.bodyLimit),
-        problems: [
-            .unknownApp, .unauthorizedClient, .unsupportedMediaType, .keyChecksExhausted, .keysUnavailable,
-            .replayStoreUnavailable, .callbackNotDelivered,
-        ] + Rejection.Code.ofUnboundTokens + Rejection.Code.ofGraph,
+        problems: [.unknownApp, .unauthorizedClient, .unsupportedMediaType, .callbackNotDelivered]
+            + Rejection.Code.ofJudging + Rejection.Code.ofUnboundTokens + Rejection.Code.ofGraph,
         answer: UninstallEndpoint.answer
     )
 

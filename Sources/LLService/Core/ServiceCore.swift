@@ -74,7 +74,6 @@ final class WorkerContext {
     let listener: ListenerRole
     private var copyOfSettings: Published<RuntimeSettings>.Copy
     let judge: TokenJudge
-    let signatures: VerifiedSignatureCache
     let ownTokens: OwnTokenJudge
     let revocations: Revocations
     /// The credential or callback under which the outcome is counted; nil before it is known.
@@ -85,9 +84,8 @@ final class WorkerContext {
     private var weakNonces = RefusalPace()
     /// Memory for the bodies of `POST /verify`.
     var document = JSONDocument(limits: .ofRequest)
-    /// The jobs that requests wait for. 8,192: the requests of a busy worker in one second, all of which may wait for the
-    /// replay store. The threads that call Graph and the backend have lower limits of their own, so that such jobs cannot
-    /// fill these places.
+    /// The jobs that requests wait for. 8,192: the requests of a busy worker in one second. The threads that call Graph
+    /// and the backend have lower limits of their own, so that their jobs cannot fill these places.
     let jobs = Jobs(capacity: 8_192)
 
     init(core: ServiceCore, listener: ListenerRole) {
@@ -97,10 +95,10 @@ final class WorkerContext {
         revocations = core.revocations
         // Tokens that this service issues get half of the memory for signatures.
         let capacity = copyOfSettings.value.tokens == nil ? 0 : core.signatureCacheEntries / 2
-        signatures = VerifiedSignatureCache(capacity: core.signatureCacheEntries - capacity, metrics: core.metrics)
+        let signatures = VerifiedSignatureCache(capacity: core.signatureCacheEntries - capacity, metrics: core.metrics)
         ownTokens = OwnTokenJudge(capacity: capacity, revocations: revocations, metrics: core.metrics)
         ownTokens.use(copyOfSettings.value)
-        judge = TokenJudge(cache: core.cache, revocations: revocations, ownTokens: ownTokens)
+        judge = TokenJudge(core.cache, signatures, revocations, ownTokens)
     }
 
     /// The settings in force when the request's head was read.
@@ -121,11 +119,8 @@ final class WorkerContext {
     func begin() { (subject, clientOfForm) = (nil, nil) }
 
     @inline(__always)
-    func answer(
-        _ answer: Route.Answer,
-        _ exchange: inout HTTPExchange,
-        _ bytes: Span<UInt8>
-    ) throws(Rejection) -> Outcome {
+    func run(_ answer: Route.Answer, _ exchange: inout HTTPExchange, _ bytes: Span<UInt8>) throws(Rejection) -> Outcome
+    {
         let isFirst = exchange.context.visit == .first
         if !isFirst, let outcome = try answerAfterJob(&exchange, bytes) { return outcome }
         do throws(Rejection) {
@@ -174,8 +169,7 @@ final class WorkerContext {
 }
 
 extension WorkerContext {
-    /// The name of a person in the audit's lines: SHA-256 of `APP_ID:USER_ID` in hexadecimal. An operator with the user id
-    /// can compute it and find the person's lines.
+    /// The person in the audit's lines: SHA-256 of `APP_ID:USER_ID`, which an operator can compute from the user id.
     static func hash(appID: String, userID: String) -> String? {
         try? SHA256.digest(of: Array("\(appID):\(userID)".utf8).span).hexadecimal
     }
@@ -201,8 +195,8 @@ struct WaitingRequest: Sendable {
 }
 
 extension WorkerContext {
-    /// The caller of a request, as the owner of jobs and other scarce resources. Its key identifies it if keys are
-    /// configured, otherwise its address does.
+    /// The caller of a request, as the owner of scarce resources: its key if keys are configured, otherwise its
+    /// address.
     func owner(_ exchange: inout HTTPExchange, _ bytes: Span<UInt8>) -> JobOwner {
         if let client = client(exchange.head, bytes) { return .client(client) }
         return exchange.context.peerAddress.map { .peer(Peer($0)) } ?? .all
@@ -251,8 +245,7 @@ extension WorkerContext {
 
     private static let severalKeys = "The caller's key is in several places of the request; one is allowed."
 
-    /// The form of a request, once the key in it is checked if the head has none (`client_secret_post`, RFC 6749 section
-    /// 2.3.1).
+    /// The form of a request; its key is checked if the head has none (`client_secret_post`, RFC 6749 section 2.3.1).
     func form(_ exchange: inout HTTPExchange, _ bytes: Span<UInt8>) throws(Rejection) -> FormParameters {
         guard let form = FormParameters(bytes, exchange.body) else {
             throw Rejection(.invalidRequest, "The form has a broken escape or too many parameters.")

@@ -3,8 +3,7 @@ package import LLHTTP
 internal import LimitedLogin
 internal import Logging
 
-/// Answers the requests of one worker, on its thread: finds the route, checks the request against its row, calls its
-/// endpoint, counts the outcome and writes problems.
+/// Answers one worker's requests: finds the route, checks the request, calls the endpoint, and counts the outcome.
 package final class ServiceHandler: HTTPRequestHandler {
     package typealias HeadRefusal = @Sendable (_ exchange: inout HTTPExchange, _ bytes: Span<UInt8>) -> Bool
 
@@ -18,8 +17,7 @@ package final class ServiceHandler: HTTPRequestHandler {
     /// The position of the request's route in `routes`; nil if no route has its path.
     private var place: Int?
     private var method = HTTPMethod.unrecognized
-    /// The timers of requests, found without joining labels again: a worker serves some routes, and each has some
-    /// statuses.
+    /// The timers of requests, found without joining labels again. A worker serves few routes with few statuses.
     private var timers: [(place: Int?, method: HTTPMethod, status: UInt16, timer: Timer)] = []
     private var refusals = RefusalPace()
 
@@ -75,7 +73,7 @@ package final class ServiceHandler: HTTPRequestHandler {
         // The head was accepted, so there is a route.
         guard let place else { return .respond }
         do throws(Rejection) {
-            switch try worker.answer(routes[place].answer, &exchange, bytes) {
+            switch try worker.run(routes[place].answer, &exchange, bytes) {
             case .later(let moment): return .park(until: moment)
             case .inactive(let code): record(code, nil, nil, &exchange, bytes)
             case .done(let person): record(nil, nil, person, &exchange, bytes)
@@ -131,8 +129,7 @@ package final class ServiceHandler: HTTPRequestHandler {
         timer.recordNanoseconds(duration)
     }
 
-    /// Finds the route and makes the request's identifier, unless both are known already: most bodies arrive together
-    /// with their head.
+    /// Finds the route and makes the request's identifier, unless they are known: most bodies arrive with their head.
     private func begin(_ exchange: inout HTTPExchange, _ bytes: Span<UInt8>) {
         worker.begin()
         let request = exchange.context.request
@@ -304,8 +301,7 @@ enum Outcome {
     case done(person: String? = nil)
     /// An id token was judged and is refused for this code; the response says so in its own way.
     case inactive(Rejection.Code)
-    /// The request must wait. When it is woken, and at this time at the latest, its job's outcome answers it; without a
-    /// job it begins anew.
+    /// The request waits for its job until this time at the latest; without a job it begins anew when it is woken.
     case later(until: MonotonicInstant)
 }
 
@@ -337,23 +333,20 @@ package struct RequestIdentifier: Sendable {
         }
     }
 
-    /// True for 1 to 128 characters of `[A-Za-z0-9._-]`, which are safe in a log line, a header field and a JSON
-    /// string.
+    /// True for 1 to 128 characters of `[A-Za-z0-9._-]`, safe in a log line, a header field and a JSON string.
     static func isWellFormed(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Bool {
         (1...128).contains(range.count)
             && range.allSatisfy { ASCII.isAlphanumeric(bytes[$0]) || "._-".utf8.contains(bytes[$0]) }
     }
 }
 
-/// The caller's `traceparent` (W3C Trace Context, section 3.2): its trace id joins this service's log lines with those
-/// of the services before it.
+/// The caller's `traceparent` (W3C Trace Context, section 3.2): its trace id joins the log lines of several services.
 enum TraceParent {
     static func traceID(_ head: borrowing RequestHead, _ bytes: Span<UInt8>) -> String? {
         fields(head, bytes).map { String($0[1]) }
     }
 
-    /// The `traceparent` to pass on with a call that the request causes. It has the fields of version 00, even if the
-    /// caller's version is later (section 3.2.1).
+    /// The `traceparent` of a call that the request causes, with the fields of version 00 (section 3.2.1).
     static func passedOn(_ head: borrowing RequestHead, _ bytes: Span<UInt8>) -> String? {
         fields(head, bytes).map { "00-" + $0[1...3].joined(separator: "-") }
     }

@@ -11,6 +11,7 @@ final class TokenJudge {
     /// This worker's copy of the key set, and the verification keys made from it.
     private var snapshot: Published<JWKSetSnapshot>.Copy
     private var keys: VerificationKeys
+    private let signatures: VerifiedSignatureCache
     private let revocations: Revocations
     private let ownTokens: OwnTokenJudge
     /// The time until which the last token that must wait for keys waits.
@@ -20,8 +21,14 @@ final class TokenJudge {
     /// The payload and the nonce of the last token; the ranges of its claims point into this payload.
     private(set) var workspace = VerificationWorkspace()
 
-    init(cache: JWKSetCache, revocations: Revocations, ownTokens: OwnTokenJudge) {
+    init(
+        _ cache: JWKSetCache,
+        _ signatures: VerifiedSignatureCache,
+        _ revocations: Revocations,
+        _ ownTokens: OwnTokenJudge
+    ) {
         self.cache = cache
+        self.signatures = signatures
         self.revocations = revocations
         self.ownTokens = ownTokens
         snapshot = Published.Copy(cache.published)
@@ -29,12 +36,12 @@ final class TokenJudge {
     }
 
     /// Judges a token; nil if it must wait for keys, until ``waitsUntil``.
-    /// - Parameter remembered: The tokens accepted earlier, and the texts to return; nil verifies each token.
+    /// - Parameter texts: The texts to return of a token accepted earlier; nil verifies each token.
     @inline(__always)
     func judge(
         _ token: Span<UInt8>,
         _ expectation: TokenExpectation,
-        remembered: (tokens: VerifiedSignatureCache, texts: ClaimSet)? = nil,
+        _ texts: ClaimSet? = nil,
         verifier: TokenVerifier,
         _ exchange: inout HTTPExchange,
         _ bytes: Span<UInt8>
@@ -53,11 +60,11 @@ final class TokenJudge {
             let now = NumericDate.now
             let claims: VerifiedClaims
             do throws(Rejection) {
-                if let remembered {
-                    claims = try remembered.tokens.judge(
+                if let texts {
+                    claims = try signatures.judge(
                         token,
                         expectation,
-                        texts: remembered.texts,
+                        texts: texts,
                         verifier: verifier,
                         keys: keys,
                         now: now,
@@ -159,8 +166,7 @@ extension TokenJudge {
 struct KeyWaits {
     /// 512: enough for a hundred made-up key IDs a second, for as long as a request waits.
     private static let places = 512
-    /// Requests above this size share an eighth of the places, so that their memory is bounded. 8 KiB is four times a
-    /// genuine request.
+    /// Longer requests share an eighth of the places, which bounds their memory. 8 KiB is four times a genuine one.
     static let usualByteCount = 8_192
 
     typealias Wait = (keyID: UInt64, isLong: Bool)

@@ -144,8 +144,7 @@ extension GraphAnswer {
         return failure
     }
 
-    /// True if the error's message contains these words, given in lower case. The message may name people, so it is
-    /// never passed on.
+    /// True if the error's message has these words, in lower case. It may name people, so it is never passed on.
     private func says(_ words: String) -> Bool {
         json.member("error").flatMap { json.string("message", of: $0) }?.lowercased().contains(words) == true
     }

@@ -45,8 +45,7 @@ package struct GraphClient: Sendable {
         try answered(operation, request, GraphAnswer.revocation)
     }
 
-    /// Uninstalls the app for a person through Limited Login's own endpoint, which leaves the permissions unchanged. It
-    /// is a POST, so it is sent only once.
+    /// Uninstalls an app through Limited Login's own endpoint, which keeps the permissions. A POST is sent only once.
     package func uninstall(idToken: String, appID: String) throws(GraphFailure) {
         let form = HTTPSRequest.Body.form([("id_token", idToken), ("app_id", appID)])
         let request = HTTPSRequest(.post, configuration.uninstallURL, headers: Self.fields, body: form)
@@ -200,8 +199,7 @@ enum GraphOperation: String, CaseIterable {
 
 package struct GraphFailure: Error, Equatable, Sendable {
     package var error: Rejection.Code
-    /// True if Graph may have performed the request: the answer was lost, was no clear refusal, or said that nothing is
-    /// left to do.
+    /// True if Graph may have done it: the answer was lost, no clear refusal, or said that nothing is left to do.
     package var mayBeDone = false
     /// Seconds until another attempt makes sense; nil if the answer gave no time and no default applies.
     package var retryAfterSeconds: Int?

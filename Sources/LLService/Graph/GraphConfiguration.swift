@@ -89,8 +89,7 @@ package struct UserPermissions: Sendable, Equatable {
     /// Granted earlier, and expired because they were not used.
     package var expired: [String] = []
 
-    /// The needed permissions that the person has neither granted nor declined: those that a Limited Login can ask for, or
-    /// the others, such as `user_likes`.
+    /// The needed permissions neither granted nor declined: those that a Limited Login can ask for, or the others.
     package func missing(among needed: [String], ofLimitedLogin isLimited: Bool) -> [String] {
         let missing = needed.filter { !granted.contains($0) && !declined.contains($0) }
         return missing.filter { (Permission(rawValue: $0) != nil) == isLimited }
@@ -105,7 +104,8 @@ package struct AppSecret: Sendable, Equatable, Redacted {
     package static let byteRange = 16...128
 
     package let appID: String
-    private let secret: String
+    /// It is also the key of signed requests (developers.facebook.com/docs/games/gamesonfacebook/login, "Parsing").
+    package let secret: String
 
     package init?(appID: String, secret: String) {
         guard Self.byteRange.contains(secret.utf8.count),
@@ -114,9 +114,6 @@ package struct AppSecret: Sendable, Equatable, Redacted {
         self.appID = appID
         self.secret = secret
     }
-
-    /// The key of signed requests (developers.facebook.com/docs/games/gamesonfacebook/login, "Parsing the Signed Request").
-    package var signingKey: String { secret }
 
     /// The app access token in its literal form (developers.facebook.com/docs/facebook-login/guides/access-tokens).
     var accessToken: String { "\(appID)|\(secret)" }
@@ -129,9 +126,7 @@ package struct AppSecret: Sendable, Equatable, Redacted {
     }
 }
 
-/// The secrets of the configured apps; the service authenticates to Graph with them. They are never printed.
-///
-/// The file has a line for each app: its id, white space, its secret.
+/// The secrets of the configured apps, never printed. The file has a line for each app: its id, white space, its secret.
 package struct AppSecrets: Sendable, Equatable {
     /// The greatest size of the file, in bytes: enough for a thousand apps.
     package static let fileByteLimit = 262_144
@@ -160,7 +155,7 @@ package struct AppSecrets: Sendable, Equatable {
                 )
             }
             // A signed request names no app; only the secret that signed it identifies the app.
-            if let other = secrets.values.first(where: { $0.signingKey == secret.signingKey && $0.appID != appID }) {
+            if let other = secrets.values.first(where: { $0.secret == secret.secret && $0.appID != appID }) {
                 throw line.error("the apps \(other.appID) and \(appID) have one secret: each app has its own")
             }
             guard secrets.updateValue(secret, forKey: appID) == nil else {
@@ -176,7 +171,7 @@ package struct AppSecrets: Sendable, Equatable {
 
     package var appWithoutSecret: String? { appIDs.first { secrets[$0] == nil } }
 
-    package var signers: [(appID: String, secret: String)] { all.map { ($0.appID, $0.signingKey) } }
+    package var signers: [(appID: String, secret: String)] { all.map { ($0.appID, $0.secret) } }
 
     package enum Missing: Error, Equatable, Sendable {
         /// Several apps are configured, and none was named.

@@ -1,7 +1,7 @@
 internal import LLBytes
 internal import LLHTTP
 internal import LLJOSE
-package import LLStores
+internal import LLStores
 internal import LimitedLogin
 package import LimitedLoginKeys
 
@@ -34,8 +34,7 @@ enum HealthEndpoint {
             exchange.response.addField("Cache-Control: no-store")
             if isVerbose {
                 exchange.response.addField("Content-Type: application/json")
-                let status = core.cache.status
-                HealthReport.write(status, core.replayStore, isDraining: core.isDraining, to: &exchange.response.body)
+                HealthReport.write(core, to: &exchange.response.body)
             } else {
                 exchange.response.addField("Content-Type: text/plain; charset=utf-8")
                 JSONWriter.raw("ok\n", to: &exchange.response.body)
@@ -47,12 +46,8 @@ enum HealthEndpoint {
 
 /// The answer to `/readyz?verbose` on the administrative listener, for a person with doubts about the keys.
 package enum HealthReport {
-    package static func write(
-        _ status: JWKSetCacheStatus,
-        _ store: ReplayStore,
-        isDraining: Bool,
-        to bytes: inout [UInt8]
-    ) {
+    static func write(_ core: ServiceCore, to bytes: inout [UInt8]) {
+        let (status, store, isDraining) = (core.cache.status, core.replayStore, core.isDraining)
         let isReady = status.isUsable && store.revocations.isKnown && !isDraining
         JSONWriter.raw("{", to: &bytes)
         JSONWriter.member("status", isReady ? "pass" : "fail", to: &bytes)

@@ -178,19 +178,13 @@ package final class PrometheusRegistry: Sendable {
 
     package init(help: [String: String]) { self.help = help }
 
-    package func counter(_ name: String, _ labels: [(String, String)] = []) -> Counter {
-        series(Counter.self, name, labels)
-    }
+    package func counter(_ name: String, _ labels: [(String, String)] = []) -> Counter { series(name, labels) }
 
-    package func gauge(_ name: String, _ labels: [(String, String)] = []) -> Gauge { series(Gauge.self, name, labels) }
+    package func gauge(_ name: String, _ labels: [(String, String)] = []) -> Gauge { series(name, labels) }
 
-    package func timer(_ name: String, _ labels: [(String, String)] = []) -> Timer { series(Timer.self, name, labels) }
+    package func timer(_ name: String, _ labels: [(String, String)] = []) -> Timer { series(name, labels) }
 
-    private func series<Series: PrometheusSeries>(
-        _ type: Series.Type,
-        _ name: String,
-        _ labels: [(String, String)]
-    ) -> Series {
+    private func series<Series: PrometheusSeries>(_ name: String, _ labels: [(String, String)]) -> Series {
         let key = Key(name: name, labels: labels.map { "\($0.0)=\"\($0.1)\"" }.joined(separator: ","))
         return all.withLock { all in
             if let known = all[key] as? Series { return known }

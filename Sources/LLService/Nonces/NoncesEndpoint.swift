@@ -10,12 +10,10 @@ enum NoncesEndpoint {
         let settings = worker.settings
         guard let nonces = settings.verifier.nonces else { throw Requirement.nonceIssuer.problem }
         let appID = try settings.app(named: request.appID)
-        let lifetime = request.lifetimeSeconds ?? settings.nonceLifetimeSeconds
-        guard (1...max(1, settings.nonceLifetimeSeconds)).contains(lifetime) else {
-            throw Rejection(
-                .invalidRequest,
-                "The member expires_in must be from 1 to \(settings.nonceLifetimeSeconds) seconds."
-            )
+        let longest = settings.nonceLifetimeSeconds
+        let lifetime = request.lifetimeSeconds ?? longest
+        guard (1...max(1, longest)).contains(lifetime) else {
+            throw Rejection(.invalidRequest, "The member expires_in must be from 1 to \(longest) seconds.")
         }
         // A nonce that the replay store could not check would be refused at its return.
         let now = WallClock.unixMilliseconds()
@@ -86,8 +84,7 @@ package enum NonceAnswer {
     }
 }
 
-/// The file with the secrets of issued nonces: one or two lines of 32 to 128 visible ASCII characters. The first issues;
-/// both recognise.
+/// The file of nonce secrets: one or two lines of 32 to 128 visible ASCII characters. The first issues; both recognise.
 package enum NonceSecretsFile {
     /// Greatest size of the file, in bytes: two secrets and some comments.
     package static let byteLimit = 16_384

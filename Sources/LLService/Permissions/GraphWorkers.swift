@@ -2,20 +2,15 @@ internal import Dispatch
 internal import LLHTTP
 internal import LimitedLogin
 
-/// The queues that call Graph. Calls about permissions and calls about access tokens have different ones, so that
-/// neither kind waits for the other.
+/// The queues that call Graph: one for permissions and one for access tokens, so that neither kind waits for the other.
 package final class GraphWorkers: Sendable {
-    /// The greatest number of calls about permissions at a time. 4: with Graph's usual tenth of a second these make 40
-    /// calls a second, far more than people change their permissions.
+    /// The greatest number of calls about permissions at a time. 4: 40 calls a second, with Graph's usual 0.1 s each.
     package static let threadLimit = 4
-    /// The greatest number of calls that wait for a thread. 64: even if Graph takes ten times as long, it answers them
-    /// within the deadline; calls beyond that are refused at once.
+    /// The greatest number of calls that wait for a thread. 64: even with 1 s each they end within the deadline.
     package static let queueLimit = 64
-    /// The greatest number of checks of access tokens at a time. 16: with two calls of a tenth of a second each, 80
-    /// logins a second.
+    /// The greatest number of checks of access tokens at a time. 16: 80 logins a second, with two calls of 0.1 s each.
     package static let accessTokenThreadLimit = 16
-    /// The greatest number of access tokens that wait for a thread. 240: at 80 a second they are checked within three
-    /// of the deadline's five seconds.
+    /// The greatest number of access tokens that wait for a thread. 240: at 80 a second three of the deadline's 5 s.
     package static let accessTokenQueueLimit = 240
 
     let client: GraphClient

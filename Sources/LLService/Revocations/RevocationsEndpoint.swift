@@ -3,8 +3,7 @@ internal import LLJOSE
 internal import LLStores
 internal import LimitedLogin
 
-/// `POST /revocations`: refuses every token of a person and app that was issued until now ("log out everywhere"). The
-/// body has `user_id`, and `app_id` if several apps are configured.
+/// `POST /revocations`: refuses every token of a person and app that was issued until now ("log out everywhere").
 enum RevocationsEndpoint {
     /// The revocation holds when this returns or the request is answered, independent of the answer.
     static let answer: Route.Answer = { worker, exchange, bytes throws(Rejection) in
@@ -16,13 +15,8 @@ enum RevocationsEndpoint {
         let event = CallbackEvent(revoking: user, of: try worker.settings.app(named: members["app_id"]))
         let order = RevocationOrder(worker)
         let (deadline, trace) = (exchange.context.now + order.time, TraceParent.passedOn(exchange.head, bytes))
-        return try worker.wait(
-            &exchange,
-            bytes,
-            until: deadline + RevocationOrder.grace,
-            late: order.late,
-            busy: RevocationOrder.unavailable
-        ) { waiting in
+        let (until, busy) = (deadline + RevocationOrder.grace, RevocationOrder.unavailable)
+        return try worker.wait(&exchange, bytes, until: until, late: order.late, busy: busy) { waiting in
             order.perform(event, until: deadline, trace: trace) { told, _ in
                 waiting.finish { _, exchange, _ throws(Rejection) in
                     _ = try told.get()

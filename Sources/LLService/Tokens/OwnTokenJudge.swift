@@ -4,7 +4,6 @@ internal import LLJOSE
 internal import LLStores
 package import LimitedLogin
 
-/// The settings for issuing tokens.
 package final class TokenSettings: Sendable {
     package let issuer: TokenIssuer
     /// The metadata of the issuer (OpenID Connect Discovery section 3, RFC 8414 section 2): one JSON object.
@@ -30,11 +29,8 @@ package final class TokenSettings: Sendable {
         JSONWriter.member("grant_types_supported", [TokenRequest.grantType], to: &text)
         JSONWriter.member("subject_types_supported", ["pairwise"], to: &text)
         JSONWriter.member("id_token_signing_alg_values_supported", algorithms, to: &text)
-        JSONWriter.member(
-            "token_endpoint_auth_methods_supported",
-            ["client_secret_basic", "client_secret_post"],
-            to: &text
-        )
+        let methods = ["client_secret_basic", "client_secret_post"]
+        JSONWriter.member("token_endpoint_auth_methods_supported", methods, to: &text)
         let claims = ["iss", "sub", "aud", "client_id", "azp", "iat", "exp", "auth_time", "jti", "idp", "cnf"]
         let told = issuer.policy.claims.flatMap { $0 == .email ? ["email", "email_verified"] : [$0.rawValue] }
         JSONWriter.member("claims_supported", claims + told, to: &text)
@@ -56,8 +52,7 @@ package final class TokenSettings: Sendable {
     }
 }
 
-/// Judges tokens that this service issued, at `/auth` and `/introspect`. Each worker has one; it needs no key of
-/// Facebook.
+/// Judges tokens that this service issued, at `/auth` and `/introspect`, without keys of Facebook. Each worker has one.
 final class OwnTokenJudge {
     private let revocations: Revocations
     private let metrics: ServiceMetrics
@@ -120,14 +115,7 @@ extension WorkerContext {
         _ bytes: Span<UInt8>
     ) throws(Rejection) -> UnboundToken? {
         if ownTokens.isOwn(token) { return try ownTokens.judge(token, expectation) }
-        let claims = try judge.judge(
-            token,
-            expectation,
-            remembered: (signatures, texts),
-            verifier: settings.unboundVerifier,
-            &exchange,
-            bytes
-        )
+        let claims = try judge.judge(token, expectation, texts, verifier: settings.unboundVerifier, &exchange, bytes)
         return claims.map { UnboundToken(claims: $0, payload: judge.workspace.payload, client: $0.audience) }
     }
 }

@@ -4,10 +4,8 @@ internal import LLJOSE
 internal import LLStores
 internal import LimitedLogin
 
-/// `POST /token`: OAuth 2.0 Token Exchange (RFC 8693). It exchanges any Facebook login for a short-lived standard
-/// token.
-///
-/// The verdict is the same as at `POST /verify`, with binding, single use and revocation.
+/// `POST /token`: OAuth 2.0 Token Exchange (RFC 8693) of any Facebook login for a short-lived standard token. The verdict
+/// is the same as at `POST /verify`, with binding, single use and revocation.
 enum TokenEndpoint {
     static let answer: Route.Answer = { (worker, exchange, bytes) throws(Rejection) in
         // A refusal before the form is read is not a refusal of a token.
@@ -23,14 +21,14 @@ enum TokenEndpoint {
             }
         }
         worker.subject = .idToken
-        guard let claims = try VerifyEndpoint.judge(request.login, worker, &exchange, bytes) else {
+        guard let claims = try worker.judge(request.login, &exchange, bytes) else {
             return .later(until: worker.judge.waitsUntil)
         }
         let payload = worker.judge.workspace.payload.span
         let login = try TokenIssuer.Login(claims, payload: payload, telling: tokens.issuer.policy.claims)
         let token = try request.token(for: login, worker)
         let person = worker.auditName(login.appID, login.userID)
-        let uses = VerifyEndpoint.uses(claims, request.login.expectation, worker)
+        let uses = worker.uses(claims, request.login.expectation)
         return try ReplayGuard.accept(person, using: uses, worker, &exchange, bytes) { response in
             VerifyEndpoint.addFields(to: &response)
             request.write(token, isBound: login.keyThumbprint != nil, to: &response.body)
@@ -164,11 +162,8 @@ struct TokenRequest: Sendable {
         login.expectation.binding.settle(issuedNonce: hasIssuedNonce)
         login.expectation.keyThumbprintBytes = form.value("key_thumbprint")
         login.expectation.appIDBytes = form.value("app_id")
-        if login.isAccessToken { try requireAccessToken() }
-    }
-
-    /// An access token contains no nonce. With `auth_nonce` Graph returns the nonce of its login, as at `POST /verify`.
-    private func requireAccessToken() throws(Rejection) {
+        guard login.isAccessToken else { return }
+        // An access token contains no nonce. With `auth_nonce` Graph returns the nonce of its login, as at `POST /verify`.
         guard AccessTokenInspection.shape(login.token.span) != .jwt else {
             throw Rejection(
                 .invalidRequest,
@@ -208,7 +203,6 @@ extension FormParameters {
 }
 
 extension TokenIssuer.Login {
-    /// The login of an id token.
     init(_ claims: VerifiedClaims, payload: Span<UInt8>, telling wanted: [TokenIssuer.Claim]) throws(Rejection) {
         var thumbprint: String?
         switch claims.keyBinding {

@@ -116,9 +116,8 @@ package enum AccessTokenAnswer {
     private static func seconds(_ date: NumericDate?) -> Int? { date.map { Int(clamping: $0.wholeSeconds) } }
 }
 
-/// The questions to Graph about one access token, and the verdict on its answers. The first question is about the
-/// token; the second, about the person, is asked only if the token is for one of the apps
-/// (developers.facebook.com/docs/graph-api/reference/v26.0/debug_token).
+/// The questions to Graph about one access token, and the verdict on its answers. The second, about the person, is
+/// asked only if the token is for one of the apps (developers.facebook.com/docs/graph-api/reference/v26.0/debug_token).
 package struct AccessTokenQuestion: Sendable {
     private let token: GraphAccessToken
     /// The apps that the token may be for. They are tried one after another.

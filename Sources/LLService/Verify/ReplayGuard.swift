@@ -139,8 +139,7 @@ extension ReplayEntry {
             )
         )
         if let accessToken {
-            // `at_hash` proves that both were issued at the same time. Graph is not asked about its expiry: 90 days are more
-            // than the 60 of the tokens for Facebook's SDKs.
+            // `at_hash` proves one time of issue. 90 days are more than the 60 of the tokens for Facebook's SDKs.
             let end = claims.issuedAt.secondsSince1970 + 7_776_000
             entries.append(ReplayEntry(accessToken: accessToken, app: app, issuedAt: claims.issuedAt, until: end))
         }
@@ -166,8 +165,7 @@ extension ReplayEntry {
         return entries
     }
 
-    /// The entry of an access token, by its SHA-256 within its app. Its expiry is rounded up to an hour, because tokens
-    /// live for months.
+    /// The entry of an access token, by its SHA-256 within its app. Tokens live for months, so its end is a whole hour.
     private init?(accessToken: [UInt8], app: String, issuedAt: NumericDate, until end: Double) {
         let step: UInt64 = 3_600_000
         self.init(

@@ -17,7 +17,7 @@ enum VerifyEndpoint {
                 { AccessTokenAnswer.write(verified, asked: request.permissions, to: &$0.body) }
             }
         }
-        guard let claims = try judge(request, worker, &exchange, bytes) else {
+        guard let claims = try worker.judge(request, &exchange, bytes) else {
             return .later(until: worker.judge.waitsUntil)
         }
         let (payload, keyID) = (worker.judge.workspace.payload, worker.judge.workspace.keyID)
@@ -26,7 +26,7 @@ enum VerifyEndpoint {
         }
         let isRefresh = request.expectation.binding.isRefresh
         let person = worker.auditName(claims, payload)
-        let uses = uses(claims, request.expectation, worker)
+        let uses = worker.uses(claims, request.expectation)
         // Without a closure the usual answer takes 1 % less.
         guard !uses.isEmpty else {
             let (payload, keyID) = (payload.span, keyID.span)
@@ -41,50 +41,36 @@ enum VerifyEndpoint {
         }
     }
 
-    /// Judges the id token that a session begins with; nil if it must wait for keys.
-    static func judge(
-        _ request: LoginRequest,
-        _ worker: WorkerContext,
-        _ exchange: inout HTTPExchange,
-        _ bytes: Span<UInt8>
-    ) throws(Rejection) -> VerifiedClaims? {
-        let mustBeIssued = request.expectation.binding.requiresIssuedNonce
-        guard !mustBeIssued || worker.settings.verifier.nonces != nil else { throw .noNonceIssuer }
-        let claims = try worker.judge.judge(
-            request.token.span,
-            request.expectation,
-            verifier: worker.settings.verifier,
-            &exchange,
-            bytes
-        )
-        if claims != nil { worker.count(request.expectation.binding.givenNonce, &exchange, bytes) }
-        return claims
-    }
-
-    static func uses(
-        _ claims: VerifiedClaims,
-        _ expectation: TokenExpectation,
-        _ worker: WorkerContext
-    ) -> [ReplayEntry?] {
-        let (nonce, isOnce) = (worker.judge.workspace.recognizedNonce, worker.settings.rejectsReplays)
-        guard nonce != nil || isOnce else { return [] }
-        return ReplayEntry.all(
-            claims,
-            worker.judge.workspace.payload.span,
-            nonce: nonce,
-            usesToken: isOnce,
-            accessToken: expectation.accessTokenBytes
-        )
-    }
-
     static func addFields(to response: inout HTTPResponse) {
         response.addField("Content-Type: application/json")
         response.addField("Cache-Control: no-store")
     }
 }
 
-/// A login that a caller asks about: the credential, and what ties it to the login. `POST /verify` takes it in JSON,
-/// `POST /token` in a form.
+extension WorkerContext {
+    /// Judges the id token that a session begins with; nil if it must wait for keys.
+    func judge(
+        _ request: LoginRequest,
+        _ exchange: inout HTTPExchange,
+        _ bytes: Span<UInt8>
+    ) throws(Rejection) -> VerifiedClaims? {
+        let mustBeIssued = request.expectation.binding.requiresIssuedNonce
+        guard !mustBeIssued || settings.verifier.nonces != nil else { throw .noNonceIssuer }
+        let token = request.token.span
+        let claims = try judge.judge(token, request.expectation, verifier: settings.verifier, &exchange, bytes)
+        if claims != nil { count(request.expectation.binding.givenNonce, &exchange, bytes) }
+        return claims
+    }
+
+    func uses(_ claims: VerifiedClaims, _ expectation: TokenExpectation) -> [ReplayEntry?] {
+        let (nonce, isOnce) = (judge.workspace.recognizedNonce, settings.rejectsReplays)
+        guard nonce != nil || isOnce else { return [] }
+        let (payload, other) = (judge.workspace.payload.span, expectation.accessTokenBytes)
+        return ReplayEntry.all(claims, payload, nonce: nonce, usesToken: isOnce, accessToken: other)
+    }
+}
+
+/// A login that a caller asks about: the credential, and what ties it to the login. It comes in JSON or in a form.
 package struct LoginRequest: Sendable {
     private static let members = [
         "id_token", "nonce", "raw_nonce", "issued_nonce", "subject", "app_id", "permissions", "key_thumbprint",
@@ -174,29 +160,22 @@ package struct LoginRequest: Sendable {
         }
     }
 
-    private func nonce(
-        _ name: Int,
-        _ document: borrowing JSONDocument,
-        _ body: Span<UInt8>
-    ) throws(Rejection) -> [UInt8] {
+    private func nonce(_ name: Int, _ json: borrowing JSONDocument, _ body: Span<UInt8>) throws(Rejection) -> [UInt8] {
         guard expectation.binding.nonce == nil else { throw RequestMistake.severalNonces }
-        let nonce = try document.anyText(name, in: body, .invalidNonce)
+        let nonce = try json.anyText(name, in: body, .invalidNonce)
         // The verdict on an id token judges the nonce's form itself.
         guard !isAccessToken || Nonce.isValid(nonce.span) else { throw .invalidNonce }
         guard !nonce.isEmpty else {
-            throw Rejection(.invalidNonce, "The member \(document.string(name, in: body)) is empty.")
+            throw Rejection(.invalidNonce, "The member \(json.string(name, in: body)) is empty.")
         }
         return nonce
     }
 }
 
-/// Writes the answer to an accepted token straight from the bytes that were verified.
-///
-/// A string claim is copied with its escapes: the text between the quotes of a valid JSON string is valid in another
-/// one. No value is decoded, encoded or changed.
+/// Writes the answer to an accepted token straight from the bytes that were verified. A string claim is copied with its
+/// escapes: the text between the quotes of a valid JSON string is valid in another one.
 package enum VerifyAnswer {
-    /// The greatest length of the answer without claims and key ID. Constant text has less than 800 bytes, three lists
-    /// of permissions have 700, and dates and numbers have 150.
+    /// The greatest length of the answer without claims and key ID: 800 bytes of text, 700 of lists, 150 of numbers.
     private static let fixedByteCount = 2_048
 
     /// - Parameter asked: The permissions the caller needs; nil leaves out the list of missing ones.

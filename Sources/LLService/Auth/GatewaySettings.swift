@@ -99,9 +99,8 @@ package struct AuthField: Sendable, Equatable, CustomStringConvertible {
         "X-Auth-Subject=sub", "X-Auth-Audience=aud", "X-Auth-Expires=exp", "X-Auth-Email=email",
     ].compactMap { try? AuthField($0) }
 
-    /// Names that no claim may have, because a gateway adds the fields to its client's request: those of HTTP itself, also
-    /// hop-by-hop (RFC 9110 section 18.4, RFC 9111 section 8.1, RFC 9112 section 9.6 and 6.1, RFC 6265, RFC 6454, RFC 6797,
-    /// RFC 7239), those with which gateways describe the client, and the service's own.
+    /// Names that no claim may have, because a gateway adds the fields to its client's request: those of HTTP itself (RFC
+    /// 9110, 9111, 9112, 6265, 6454, 6797 and 7239), those with which gateways describe the client, and the service's own.
     private static let reservedNames: Set<String> = [
         "accept", "age", "allow", "alt-svc", "authentication-info", "authorization", "cache-control", "close",
         "connection", "cookie", "cookie2", "date", "dpop", "dpop-nonce", "early-data", "etag", "expect", "expires",

@@ -70,6 +70,21 @@ package struct ClientKeys: Sendable, Equatable {
         return found
     }
 
+    func client(presenting credentials: CallerCredentials, in bytes: Span<UInt8>) -> Int? {
+        switch credentials {
+        case .key(let range): return client(presenting: bytes.extracting(range))
+        case .named(let name, let key):
+            guard
+                // RFC 6749 section 2.3.1 requires form-encoding before base64, which not every client does.
+                let client = client(presenting: key.span)
+                    ?? PercentEncoding.decode(key.span, key.indices, isForm: true)
+                    .flatMap({ $0 == key ? nil : client(presenting: $0.span) }),
+                Array(names[client].utf8) == name
+            else { return nil }
+            return client
+        }
+    }
+
     /// Makes a key, to be shown once, and its line: 256 random bits, with a prefix for secret scanners.
     package static func make(name: String) -> (key: String, line: String)? {
         guard Self.name(ArraySlice(name.utf8)) != nil, let random = try? RandomBytes.make(count: 32) else { return nil }
@@ -145,22 +160,5 @@ enum CallerCredentials {
         var start = value.lowerBound + length
         while start < value.upperBound, bytes[start] == ASCII.space { start += 1 }
         return start < value.upperBound ? start..<value.upperBound : nil
-    }
-}
-
-extension ClientKeys {
-    func client(presenting credentials: CallerCredentials, in bytes: Span<UInt8>) -> Int? {
-        switch credentials {
-        case .key(let range): return client(presenting: bytes.extracting(range))
-        case .named(let name, let key):
-            guard
-                // RFC 6749 section 2.3.1 requires form-encoding before base64, which not every client does.
-                let client = client(presenting: key.span)
-                    ?? PercentEncoding.decode(key.span, key.indices, isForm: true)
-                    .flatMap({ $0 == key ? nil : client(presenting: $0.span) }),
-                Array(names[client].utf8) == name
-            else { return nil }
-            return client
-        }
     }
 }

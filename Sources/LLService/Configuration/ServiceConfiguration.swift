@@ -175,9 +175,7 @@ extension ServiceConfiguration {
                 ),
         ]
     }
-}
 
-extension ServiceConfiguration {
     /// The rules for issued tokens; nil if none are issued.
     package func tokenPolicy() throws(InvalidConfiguration) -> TokenIssuerPolicy? {
         guard let issuer = self.issuer else { return nil }
@@ -209,9 +207,7 @@ extension ServiceConfiguration {
     package func refusal(after old: ServiceConfiguration) -> String? {
         Settings.rows.lazy.compactMap { $0.reload.refusal($0.name, from: old.value($0), to: value($0)) }.first
     }
-}
 
-extension ServiceConfiguration {
     /// Warnings, one sentence each, about accepted settings and permissions of files that may be a mistake. They are not
     /// errors: a refusal could lock people out if there is no mistake.
     package var warnings: [String] {

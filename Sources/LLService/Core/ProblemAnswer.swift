@@ -3,10 +3,6 @@ internal import LLJOSE
 package import LimitedLogin
 
 extension Rejection {
-    convenience init(_ failure: HTTPRefusal) {
-        self.init(.ofServer(Int(failure.status)), failure.rawValue)
-    }
-
     /// The remedy, with the service's settings for what the library names between grave accents.
     package var serviceHint: String {
         guard hint.utf8.contains(UInt8(ascii: "`")) else { return hint }
@@ -23,53 +19,6 @@ extension Rejection {
         "scope": Settings.all.tokenScope, "AccessTokenInspection": Settings.all.accessTokensAreAccepted,
     ]
 
-    /// The reason that the log tells of a refused callback, for the operator: Facebook shows the answer to no person.
-    var loggedReason: String? { code == .invalidSignedRequest ? detail : nil }
-}
-
-extension GraphFailure {
-    /// The answer to a request whose call to Graph failed there or on the way.
-    package var problem: Rejection {
-        Rejection(error, sentence, retryAfter: retryAfterSeconds).with {
-            $0.traceID = traceID
-            // Graph's own message may name people, so it is left out.
-            $0.logged["graph_code"] = code.map { "\($0)" }
-            $0.logged["graph_subcode"] = subcode.map { "\($0)" }
-            $0.logged["reason"] = reason
-        }
-    }
-}
-
-/// The members that a route adds to a problem of RFC 9457.
-enum ProblemDialect: Sendable {
-    case plain
-    /// OAuth's `error` and `error_description` beside the other members (RFC 6749 section 5.2).
-    case introspection
-    /// The same, but a refused subject token is a bad request (RFC 8693 section 2.2.2), and every outage is 503.
-    case exchange
-
-    func status(of code: Rejection.Code) -> Int {
-        guard self == .exchange else { return code.status }
-        if code.kind == .token { return 400 }
-        let isOutage = code.isOfGraph || code == .keyChecksExhausted || code == .tooManyAccessTokens
-        return isOutage ? 503 : code.status
-    }
-
-    /// OAuth's error code; nil for a route outside OAuth.
-    func error(of code: Rejection.Code) -> StaticString? {
-        guard self != .plain else { return nil }
-        return switch (code, status(of: code)) {
-        case (.invalidTarget, _): "invalid_target"
-        case (.invalidScope, _): "invalid_scope"
-        case (.unsupportedGrantType, _): "unsupported_grant_type"
-        case (_, 401): "invalid_client"
-        case (_, 503): "temporarily_unavailable"
-        default: "invalid_request"
-        }
-    }
-}
-
-extension Rejection {
     /// Writes an answer: `application/problem+json` (RFC 9457) and the header fields that its status needs.
     func write(in dialect: ProblemDialect, requestID: [UInt8], to response: inout HTTPResponse) {
         let status = dialect.status(of: code)
@@ -129,6 +78,48 @@ extension Rejection {
         JSONWriter.name("request_id", to: &body)
         JSONWriter.string(requestID.span, to: &body)
         JSONWriter.raw("}", to: &body)
+    }
+}
+
+extension GraphFailure {
+    /// The answer to a request whose call to Graph failed there or on the way.
+    package var problem: Rejection {
+        Rejection(error, sentence, retryAfter: retryAfterSeconds).with {
+            $0.traceID = traceID
+            // Graph's own message may name people, so it is left out.
+            $0.logged["graph_code"] = code.map { "\($0)" }
+            $0.logged["graph_subcode"] = subcode.map { "\($0)" }
+            $0.logged["reason"] = reason
+        }
+    }
+}
+
+/// The members that a route adds to a problem of RFC 9457.
+enum ProblemDialect: Sendable {
+    case plain
+    /// OAuth's `error` and `error_description` beside the other members (RFC 6749 section 5.2).
+    case introspection
+    /// The same, but a refused subject token is a bad request (RFC 8693 section 2.2.2), and every outage is 503.
+    case exchange
+
+    func status(of code: Rejection.Code) -> Int {
+        guard self == .exchange else { return code.status }
+        if code.kind == .token { return 400 }
+        let isOutage = code.isOfGraph || code == .keyChecksExhausted || code == .tooManyAccessTokens
+        return isOutage ? 503 : code.status
+    }
+
+    /// OAuth's error code; nil for a route outside OAuth.
+    func error(of code: Rejection.Code) -> StaticString? {
+        guard self != .plain else { return nil }
+        return switch (code, status(of: code)) {
+        case (.invalidTarget, _): "invalid_target"
+        case (.invalidScope, _): "invalid_scope"
+        case (.unsupportedGrantType, _): "unsupported_grant_type"
+        case (_, 401): "invalid_client"
+        case (_, 503): "temporarily_unavailable"
+        default: "invalid_request"
+        }
     }
 }
 
@@ -234,10 +225,7 @@ extension Rejection.Code {
             .keysUnavailable, .replayStoreUnavailable, .callbackNotDelivered, .overloaded, .draining,
             .httpVersionNotSupported, .invalidTarget, .invalidScope, .unsupportedGrantType,
         ] + ofGraph
-}
 
-/// The codes of one kind of credential or route.
-extension Rejection.Code {
     static let ofAccessTokens: [Rejection.Code] = [
         .accessTokenNotAllowed, .accessTokenInvalid, .accessTokenExpired, .accessTokenRevoked,
     ]

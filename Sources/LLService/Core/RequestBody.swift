@@ -111,10 +111,8 @@ extension JSONDocument {
         }
         guard kind(root) == .object else { throw Rejection(.invalidRequest, "The body must be a JSON object.") }
     }
-}
 
-/// The value of a member, by the node of its name.
-extension JSONDocument {
+    /// The value of a member, by the node of its name.
     func anyText(
         _ name: Int,
         in body: Span<UInt8>,

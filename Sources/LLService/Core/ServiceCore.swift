@@ -95,10 +95,9 @@ final class WorkerContext {
         revocations = core.revocations
         // Tokens that this service issues get half of the memory for signatures.
         let capacity = copyOfSettings.value.tokens == nil ? 0 : core.signatureCacheEntries / 2
-        let signatures = VerifiedSignatureCache(capacity: core.signatureCacheEntries - capacity, metrics: core.metrics)
         ownTokens = OwnTokenJudge(capacity: capacity, revocations: revocations, metrics: core.metrics)
         ownTokens.use(copyOfSettings.value)
-        judge = TokenJudge(core.cache, signatures, revocations, ownTokens)
+        judge = TokenJudge(core, signatureCapacity: core.signatureCacheEntries - capacity, ownTokens)
     }
 
     /// The settings in force when the request's head was read.
@@ -166,9 +165,7 @@ final class WorkerContext {
         // A store in memory has answered already.
         return try answerAfterJob(&exchange, bytes) ?? .later(until: deadline)
     }
-}
 
-extension WorkerContext {
     /// The person in the audit's lines: SHA-256 of `APP_ID:USER_ID`, which an operator can compute from the user id.
     static func hash(appID: String, userID: String) -> String? {
         try? SHA256.digest(of: Array("\(appID):\(userID)".utf8).span).hexadecimal
@@ -324,9 +321,7 @@ package final class RuntimeSettings: Sendable {
         self.tokens = tokens
         unboundVerifier = verifier.acceptingUnbound()
     }
-}
 
-extension RuntimeSettings {
     func app(named appID: String?) throws(Rejection) -> String {
         let configured = verifier.policy.appIDs
         guard let appID else {

@@ -92,7 +92,7 @@ package final class ServiceHandler: HTTPRequestHandler {
         exchange.response.addField("Content-Type: application/problem+json")
         exchange.response.addField("Cache-Control: no-store")
         exchange.response.addField("X-Request-Id", requestID)
-        var problem = Rejection(failure)
+        var problem = Rejection(.ofServer(Int(failure.status)), failure.rawValue)
         let foreign = RequestMistake.protocolName(bytes)
         if let foreign { problem = Rejection(.invalidRequest, foreign.detail, hint: foreign.hint) }
         let route = find(exchange.head.path, bytes).map { routes[$0] }
@@ -216,7 +216,9 @@ package final class ServiceHandler: HTTPRequestHandler {
             ]
             logger.info("audit", metadata: metadata(facts, exchange.head, bytes))
         }
-        if let code { noteRefusal(code, reason: problem?.loggedReason, &exchange, bytes) }
+        // The log tells the operator of a refused callback: Facebook shows the answer to no person.
+        let reason = code == .invalidSignedRequest ? problem?.detail : nil
+        if let code { noteRefusal(code, reason: reason, &exchange, bytes) }
         guard core.logger.logLevel <= .debug else { return }
         var facts = ["code": code?.rawValue, "claim": problem?.claim, "fbtrace_id": problem?.context.traceID]
         for (name, text) in problem?.context.logged ?? [:] { facts[name] = text }

@@ -21,16 +21,9 @@ final class TokenJudge {
     /// The payload and the nonce of the last token; the ranges of its claims point into this payload.
     private(set) var workspace = VerificationWorkspace()
 
-    init(
-        _ cache: JWKSetCache,
-        _ signatures: VerifiedSignatureCache,
-        _ revocations: Revocations,
-        _ ownTokens: OwnTokenJudge
-    ) {
-        self.cache = cache
-        self.signatures = signatures
-        self.revocations = revocations
-        self.ownTokens = ownTokens
+    init(_ core: ServiceCore, signatureCapacity: Int, _ ownTokens: OwnTokenJudge) {
+        (cache, revocations, self.ownTokens) = (core.cache, core.revocations, ownTokens)
+        signatures = VerifiedSignatureCache(capacity: signatureCapacity, metrics: core.metrics)
         snapshot = Published.Copy(cache.published)
         keys = VerificationKeys(snapshot.value.keySet)
     }

@@ -97,9 +97,7 @@ struct GraphAnswer: ~Copyable {
         default: throw Self.unreadable
         }
     }
-}
 
-extension GraphAnswer {
     private func check() throws(GraphFailure) {
         if let error = json.member("error") { throw failure(error) }
         guard !(200..<300).contains(response.status) else { return }

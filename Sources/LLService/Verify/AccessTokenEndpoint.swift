@@ -37,53 +37,45 @@ enum AccessTokenEndpoint {
                     }
                 }
                 waiting.finish { worker, exchange, bytes throws(Rejection) in
-                    let verified = try outcome.get()
-                    return try accept(verified, request, worker, &exchange, bytes, prepare)
+                    let (verified, now) = (try outcome.get(), NumericDate.now)
+                    let token = verified.inspection
+                    try worker.revocations.requireInForce(token, now)
+                    let write = try prepare(verified, worker)
+                    let isOnce = worker.settings.rejectsReplays
+                    return try ReplayGuard.accept(
+                        worker.auditName(token.appID, token.userID),
+                        using: ReplayEntry.all(request.token, verified, usesToken: isOnce, now: now),
+                        birthIsKnown: token.issuedAt != nil,
+                        worker,
+                        &exchange,
+                        bytes
+                    ) { response in
+                        VerifyEndpoint.addFields(to: &response)
+                        write(&response)
+                    }
                 }
             }
         }
     }
+}
 
-    private static func accept(
-        _ verified: VerifiedAccessToken,
-        _ request: LoginRequest,
-        _ worker: WorkerContext,
-        _ exchange: inout HTTPExchange,
-        _ bytes: Span<UInt8>,
-        _ prepare: Preparation
-    ) throws(Rejection) -> Outcome {
-        guard worker.revocations.isKnown else { throw TokenJudge.unknownRevocations }
-        let (token, now) = (verified.inspection, NumericDate.now)
-        let revocation = worker.revocations.latest(app: token.appID.utf8.span, user: token.userID.utf8.span)
-        if let revocation, let problem = refusal(of: token, revocation, now) {
-            throw worker.revocations.doubt(revocation) ?? problem
-        }
-        let write = try prepare(verified, worker)
-        return try ReplayGuard.accept(
-            worker.auditName(token.appID, token.userID),
-            using: ReplayEntry.all(request.token, verified, usesToken: worker.settings.rejectsReplays, now: now),
-            birthIsKnown: token.issuedAt != nil,
-            worker,
-            &exchange,
-            bytes
-        ) { response in
-            VerifyEndpoint.addFields(to: &response)
-            write(&response)
-        }
-    }
-
-    /// The refusal of a token that was, or may have been, issued before its login was revoked; nil if it is newer.
-    private static func refusal(of token: AccessTokenInspection, _ last: Revocation, _ now: NumericDate) -> Rejection? {
+extension Revocations {
+    /// Refuses a token that was, or may have been, issued before its login was revoked.
+    fileprivate func requireInForce(_ token: AccessTokenInspection, _ now: NumericDate) throws(Rejection) {
+        guard isKnown else { throw TokenJudge.unknownRevocations }
         let earliest = token.earliestIssue(now: now)
-        guard earliest.wholeSeconds <= last.moment else { return nil }
-        if token.issuedAt != nil { return Rejection(.loginRevoked) }
-        // Facebook ended every token from before its callback, and Graph has just called this one valid.
-        if last.kind == .callback { return nil }
+        guard let last = latest(app: token.appID.utf8.span, user: token.userID.utf8.span),
+            earliest.wholeSeconds <= last.moment,
+            // Facebook ended every token from before its callback, and Graph has just called this one valid.
+            token.issuedAt != nil || last.kind != .callback
+        else { return }
+        if let doubt = doubt(last) { throw doubt }
+        guard token.issuedAt == nil else { throw Rejection(.loginRevoked) }
         // Without an estimate the token is refused until the revocation is forgotten.
         let isEstimated = earliest.secondsSince1970 > 0
         let wait = isEstimated ? Int64(AccessTokenInspection.shortLifeSeconds) : Revocations.lifetimeSeconds
         let (revoked, good) = (CallbackEvent.text(of: last.moment), CallbackEvent.text(of: last.moment + wait))
-        return Rejection(
+        throw Rejection(
             .loginRevoked,
             "The login was revoked at \(revoked), and Graph does not tell when this access token was issued, so it may be older. "
                 + "A token like it is good for certain if its login begins after \(good); an id token is good at once.",

@@ -129,19 +129,12 @@ extension ReplayEntry {
         // The entry lasts for the greatest possible skew: a reload may raise the configured one, and the token
         // would be good again. In range: both times are at most 2⁵³ seconds, and the skew is at most 300.
         let skew = UInt64(VerificationLimits.clockSkewSeconds) * 1_000
-        entries.append(
-            ReplayEntry(
-                .token,
-                scope: app.utf8.span,
-                JSONText.value(payload, claims.tokenID).utf8.span,
-                issuedAt: UInt64(claims.issuedAt.secondsSince1970 * 1_000),
-                expiresAt: UInt64(claims.expiresAt.secondsSince1970 * 1_000) + skew
-            )
-        )
+        let (name, end) = (JSONText.value(payload, claims.tokenID), UInt64(claims.expiresAt.secondsSince1970 * 1_000))
+        entries.append(ReplayEntry(token: name.utf8.span, app: app, issuedAt: claims.issuedAt, until: end + skew))
         if let accessToken {
             // `at_hash` proves one time of issue. 90 days are more than the 60 of the tokens for Facebook's SDKs.
-            let end = claims.issuedAt.secondsSince1970 + 7_776_000
-            entries.append(ReplayEntry(accessToken: accessToken, app: app, issuedAt: claims.issuedAt, until: end))
+            let end = hour(after: claims.issuedAt.secondsSince1970 + 7_776_000)
+            entries.append(ReplayEntry(token: accessToken.span, app: app, issuedAt: claims.issuedAt, until: end))
         }
         return entries
     }
@@ -159,21 +152,21 @@ extension ReplayEntry {
         guard usesToken else { return entries }
         // Ten years, the greatest lifetime in the Redis store, for a token without an expiry.
         let longest = now.secondsSince1970 + 315_360_000
-        let end = min(inspection.expiresAt?.secondsSince1970 ?? .infinity, longest)
+        let end = hour(after: min(inspection.expiresAt?.secondsSince1970 ?? .infinity, longest))
         let born = inspection.earliestIssue(now: now)
-        entries.append(ReplayEntry(accessToken: token, app: inspection.appID, issuedAt: born, until: end))
+        entries.append(ReplayEntry(token: token.span, app: inspection.appID, issuedAt: born, until: end))
         return entries
     }
 
-    /// The entry of an access token, by its SHA-256 within its app. Tokens live for months, so its end is a whole hour.
-    private init?(accessToken: [UInt8], app: String, issuedAt: NumericDate, until end: Double) {
+    /// The end of an access token's entry in milliseconds, rounded up to an hour: such tokens live for months.
+    private static func hour(after seconds: Double) -> UInt64 {
         let step: UInt64 = 3_600_000
-        self.init(
-            .token,
-            scope: app.utf8.span,
-            accessToken.span,
-            issuedAt: UInt64(issuedAt.secondsSince1970 * 1_000),
-            expiresAt: (UInt64(end * 1_000) / step + 1) * step
-        )
+        return (UInt64(seconds * 1_000) / step + 1) * step
+    }
+
+    /// The entry of a token within its app: an id token's by its name, an access token's by its SHA-256.
+    private init?(token: Span<UInt8>, app: String, issuedAt: NumericDate, until end: UInt64) {
+        let birth = UInt64(issuedAt.secondsSince1970 * 1_000)
+        self.init(.token, scope: app.utf8.span, token, issuedAt: birth, expiresAt: end)
     }
 }

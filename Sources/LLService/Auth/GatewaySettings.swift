@@ -91,9 +91,7 @@ package struct AuthField: Sendable, Equatable, CustomStringConvertible {
         self.fieldName = fieldName
     }
 
-    package var description: String {
-        "\(name)=\(Self.claims.first { $0.claim == claim }?.name ?? "")"
-    }
+    package var description: String { "\(name)=\(Self.claims.first { $0.claim == claim }?.name ?? "")" }
 
     package static let standard = [
         "X-Auth-Subject=sub", "X-Auth-Audience=aud", "X-Auth-Expires=exp", "X-Auth-Email=email",

@@ -249,8 +249,7 @@ extension Rejection.Code {
     static let ofGraphAboutAccessTokens = ofGraph.filter { $0.kind == .outage }
 
     /// The codes for a login, by an id token or an access token.
-    static let ofLogins =
-        ofTokens + ofJudging + ofAccessTokens + [.tooManyAccessTokens] + ofGraphAboutAccessTokens
+    static let ofLogins = ofTokens + ofJudging + ofAccessTokens + [.tooManyAccessTokens] + ofGraphAboutAccessTokens
 
     package var isOfGraph: Bool { Self.ofGraph.contains(self) }
 }

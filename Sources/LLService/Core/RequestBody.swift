@@ -26,9 +26,7 @@ enum RequestBody: Sendable {
         }
     }
 
-    var limit: Int? {
-        if case .readBody(let limit) = decision { limit } else { nil }
-    }
+    var limit: Int? { if case .readBody(let limit) = decision { limit } else { nil } }
 
     func require(_ exchange: inout HTTPExchange, _ bytes: Span<UInt8>) throws(Rejection) {
         switch self {

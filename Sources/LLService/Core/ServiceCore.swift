@@ -331,9 +331,7 @@ package final class RuntimeSettings: Sendable {
             return configured[0]
         }
         // Bytes are compared, because Swift treats different Unicode spellings of a text as equal.
-        guard configured.contains(where: { $0.utf8.elementsEqual(appID.utf8) }) else {
-            throw Rejection(.unknownApp)
-        }
+        guard configured.contains(where: { $0.utf8.elementsEqual(appID.utf8) }) else { throw Rejection(.unknownApp) }
         return appID
     }
 }

@@ -68,9 +68,7 @@ final class TokenJudge {
                 }
             } catch {
                 // A token of this service is not Facebook's, whatever its `typ` is, and Facebook is not asked for its key.
-                if [.unknownKey, .notAnIDToken].contains(error.code), ownTokens.isOwn(token) {
-                    throw .ownToken
-                }
+                if [.unknownKey, .notAnIDToken].contains(error.code), ownTokens.isOwn(token) { throw .ownToken }
                 // A key ID that is too long for any published key is empty here; it causes no fetch.
                 guard error.code == .unknownKey, !workspace.keyID.isEmpty else { throw error.of(token) }
                 let isLong = bytes.count > KeyWaits.usualByteCount

@@ -52,9 +52,7 @@ struct GraphAnswer: ~Copyable {
         do throws(GraphFailure) {
             return try object(response)
         } catch {
-            guard error.code == 100, GraphAnswer(response).says("did not match the viewing app") else {
-                throw error
-            }
+            guard error.code == 100, GraphAnswer(response).says("did not match the viewing app") else { throw error }
             return nil
         }
     }

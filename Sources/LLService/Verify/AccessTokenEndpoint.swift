@@ -41,17 +41,12 @@ enum AccessTokenEndpoint {
                     let token = verified.inspection
                     try worker.revocations.requireInForce(token, now)
                     let write = try prepare(verified, worker)
-                    let isOnce = worker.settings.rejectsReplays
-                    return try ReplayGuard.accept(
-                        worker.auditName(token.appID, token.userID),
-                        using: ReplayEntry.all(request.token, verified, usesToken: isOnce, now: now),
-                        birthIsKnown: token.issuedAt != nil,
-                        worker,
-                        &exchange,
-                        bytes
-                    ) { response in
-                        VerifyEndpoint.addFields(to: &response)
-                        write(&response)
+                    let (isOnce, isTold) = (worker.settings.rejectsReplays, token.issuedAt != nil)
+                    let uses = ReplayEntry.all(request.token, verified, usesToken: isOnce, now: now)
+                    let person = worker.auditName(token.appID, token.userID)
+                    return try ReplayGuard.accept(person, using: uses, birthIsKnown: isTold, worker, &exchange, bytes) {
+                        VerifyEndpoint.addFields(to: &$0)
+                        write(&$0)
                     }
                 }
             }

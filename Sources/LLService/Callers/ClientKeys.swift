@@ -75,7 +75,8 @@ package struct ClientKeys: Sendable, Equatable {
         case .key(let range): return client(presenting: bytes.extracting(range))
         case .named(let name, let key):
             guard
-                // RFC 6749 section 2.3.1 requires form-encoding before base64, which not every client does.
+                // RFC 6749 section 2.3.1 requires name and key to be form-encoded before base64. Not every client does
+                // that, and the names allowed here are the same either way.
                 let client = client(presenting: key.span)
                     ?? PercentEncoding.decode(key.span, key.indices, isForm: true)
                     .flatMap({ $0 == key ? nil : client(presenting: $0.span) }),

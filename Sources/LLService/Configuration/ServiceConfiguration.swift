@@ -197,7 +197,8 @@ extension ServiceConfiguration {
 
     package var workerCount: Int { self.workers ?? ProcessLimits.processorCount() }
 
-    /// The wanted number of remembered tokens, limited by a sixteenth of the memory for those of all workers.
+    /// The wanted number of remembered tokens, limited by the memory for those of all workers: a sixteenth. Connections
+    /// have a half, and the program uses most of the rest.
     package var signaturesPerWorker: Int {
         let memory = ProcessLimits.memory(of: self.memoryLimitBytes) / 16
         return min(self.signatureCacheEntries, memory / max(workerCount, 1) / RecentDigests.bytesPerEntry)

@@ -146,7 +146,7 @@ extension Route {
         answer: VerifyEndpoint.answer
     )
 
-    /// It is only for callers with a key: attackers could find out which tokens are good (RFC 7662 section 4).
+    /// It is only for callers with a key: others could find out which tokens are good (RFC 7662 section 4).
     static let introspect = Route(
         path: "/introspect",
         methods: [.post],

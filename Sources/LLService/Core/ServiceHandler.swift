@@ -216,9 +216,11 @@ package final class ServiceHandler: HTTPRequestHandler {
             ]
             logger.info("audit", metadata: metadata(facts, exchange.head, bytes))
         }
-        // The log tells the operator of a refused callback: Facebook shows the answer to no person.
-        let reason = code == .invalidSignedRequest ? problem?.detail : nil
-        if let code { noteRefusal(code, reason: reason, &exchange, bytes) }
+        if let code {
+            // The log tells the operator of a refused callback: Facebook shows the answer to no person.
+            let reason = code == .invalidSignedRequest ? problem?.detail : nil
+            noteRefusal(code, reason: reason, &exchange, bytes)
+        }
         guard core.logger.logLevel <= .debug else { return }
         var facts = ["code": code?.rawValue, "claim": problem?.claim, "fbtrace_id": problem?.context.traceID]
         for (name, text) in problem?.context.logged ?? [:] { facts[name] = text }

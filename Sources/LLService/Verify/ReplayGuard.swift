@@ -132,7 +132,8 @@ extension ReplayEntry {
         let (name, end) = (JSONText.value(payload, claims.tokenID), UInt64(claims.expiresAt.secondsSince1970 * 1_000))
         entries.append(ReplayEntry(token: name.utf8.span, app: app, issuedAt: claims.issuedAt, until: end + skew))
         if let accessToken {
-            // `at_hash` proves one time of issue. 90 days are more than the 60 of the tokens for Facebook's SDKs.
+            // `at_hash` proves that both were issued at the same time. Graph is not asked about its expiry: 90 days are
+            // more than the 60 of the tokens for Facebook's SDKs.
             let end = hour(after: claims.issuedAt.secondsSince1970 + 7_776_000)
             entries.append(ReplayEntry(token: accessToken.span, app: app, issuedAt: claims.issuedAt, until: end))
         }

@@ -34,8 +34,9 @@ long platform_recv(int fd, void *buffer, size_t count) { NEGATED(recv(fd, buffer
 long platform_send(int fd, const void *buffer, size_t count) { NEGATED(send(fd, buffer, count, MSG_NOSIGNAL)); }
 int platform_shutdown_write(int fd) { NEGATED(shutdown(fd, SHUT_WR)); }
 
-int platform_tcp_socket(int is_ipv6) {
-    NEGATED(socket(is_ipv6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+int platform_socket(size_t count, int port) {
+    int family = port < 0 ? AF_UNIX : count == 16 ? AF_INET6 : AF_INET;
+    NEGATED(socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
 }
 
 static int set_option(int fd, int level, int name, int value) {
@@ -47,20 +48,55 @@ int platform_set_reuse_port(int fd) { return set_option(fd, SOL_SOCKET, SO_REUSE
 int platform_set_ipv6_only(int fd) { return set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1); }
 int platform_set_no_delay(int fd) { return set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1); }
 
-static socklen_t to_system(const struct platform_address *address, struct sockaddr_storage *out) {
+/* A path needs its terminating NUL. An abstract name (first byte '@') may fill the whole field. */
+static socklen_t to_unix_address(const char *name, size_t count, struct sockaddr_un *out) {
     memset(out, 0, sizeof *out);
-    if (address->is_ipv6) {
+    out->sun_family = AF_UNIX;
+    if (count == 0 || count >= sizeof out->sun_path)
+        return 0;
+    memcpy(out->sun_path, name, count);
+    socklen_t length = offsetof(struct sockaddr_un, sun_path) + count;
+    if (name[0] != '@')
+        return length + 1;
+    out->sun_path[0] = '\0';
+    return length;
+}
+
+/* 0 if no address has that many bytes; the system then answers EINVAL. */
+static socklen_t to_system(const void *bytes, size_t count, int port, struct sockaddr_storage *out) {
+    memset(out, 0, sizeof *out);
+    if (port < 0)
+        return to_unix_address(bytes, count, (struct sockaddr_un *)out);
+    if (count == 16) {
         struct sockaddr_in6 *ipv6 = (struct sockaddr_in6 *)out;
         ipv6->sin6_family = AF_INET6;
-        ipv6->sin6_port = htons(address->port);
-        memcpy(&ipv6->sin6_addr, address->address, 16);
+        ipv6->sin6_port = htons(port);
+        memcpy(&ipv6->sin6_addr, bytes, 16);
         return sizeof *ipv6;
     }
+    if (count != 4)
+        return 0;
     struct sockaddr_in *ipv4 = (struct sockaddr_in *)out;
     ipv4->sin_family = AF_INET;
-    ipv4->sin_port = htons(address->port);
-    memcpy(&ipv4->sin_addr, address->address, 4);
+    ipv4->sin_port = htons(port);
+    memcpy(&ipv4->sin_addr, bytes, 4);
     return sizeof *ipv4;
+}
+
+/* `call` is bind or connect. */
+static int call_with_address(
+    int call(int, const struct sockaddr *, socklen_t), int fd, const void *bytes, size_t count, int port) {
+    struct sockaddr_storage storage;
+    socklen_t length = to_system(bytes, count, port, &storage);
+    NEGATED(call(fd, (struct sockaddr *)&storage, length));
+}
+
+int platform_bind(int fd, const void *bytes, size_t count, int port) {
+    return call_with_address(bind, fd, bytes, count, port);
+}
+
+int platform_connect(int fd, const void *bytes, size_t count, int port) {
+    return call_with_address(connect, fd, bytes, count, port);
 }
 
 int platform_read_address(const void *system, struct platform_address *out) {
@@ -80,12 +116,6 @@ int platform_read_address(const void *system, struct platform_address *out) {
         return 0;
     }
     return -EAFNOSUPPORT;
-}
-
-int platform_bind(int fd, const struct platform_address *address) {
-    struct sockaddr_storage storage;
-    socklen_t length = to_system(address, &storage);
-    NEGATED(bind(fd, (struct sockaddr *)&storage, length));
 }
 
 int platform_listen(int fd, int backlog) { NEGATED(listen(fd, backlog)); }
@@ -114,12 +144,6 @@ int platform_accept(int fd, struct platform_address *peer) {
     return accepted;
 }
 
-int platform_connect(int fd, const struct platform_address *address) {
-    struct sockaddr_storage storage;
-    socklen_t length = to_system(address, &storage);
-    NEGATED(connect(fd, (struct sockaddr *)&storage, length));
-}
-
 int platform_socket_error(int fd) {
     int error = 0;
     socklen_t length = sizeof error;
@@ -140,35 +164,6 @@ static int get_address(int get(int, struct sockaddr *, socklen_t *), int fd, str
 int platform_local_address(int fd, struct platform_address *address) { return get_address(getsockname, fd, address); }
 
 int platform_peer_address(int fd, struct platform_address *address) { return get_address(getpeername, fd, address); }
-
-/* A path needs its terminating NUL. An abstract name (first byte '@') may fill the whole field. */
-static socklen_t to_unix_address(const char *name, size_t count, struct sockaddr_un *out) {
-    memset(out, 0, sizeof *out);
-    out->sun_family = AF_UNIX;
-    if (count == 0 || count >= sizeof out->sun_path)
-        return 0;
-    memcpy(out->sun_path, name, count);
-    socklen_t length = offsetof(struct sockaddr_un, sun_path) + count;
-    if (name[0] != '@')
-        return length + 1;
-    out->sun_path[0] = '\0';
-    return length;
-}
-
-int platform_unix_socket(void) { NEGATED(socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)); }
-
-/* `call` is bind or connect. */
-static int call_with_path(int call(int, const struct sockaddr *, socklen_t), int fd, const char *path, size_t count) {
-    struct sockaddr_un address;
-    socklen_t length = to_unix_address(path, count, &address);
-    if (length == 0)
-        return -EINVAL;
-    NEGATED(call(fd, (struct sockaddr *)&address, length));
-}
-
-int platform_unix_bind(int fd, const char *path, size_t count) { return call_with_path(bind, fd, path, count); }
-
-int platform_unix_connect(int fd, const char *path, size_t count) { return call_with_path(connect, fd, path, count); }
 
 int platform_shutdown_read(int fd) { NEGATED(shutdown(fd, SHUT_RD)); }
 int platform_change_mode(const char *path, uint32_t mode) { NEGATED(chmod(path, mode)); }

@@ -54,11 +54,12 @@ struct HTTPSClientDeadlineTests {
     @Test("A handshake ends at its deadline though the peer always has a message ready")
     func endlessHandshake() throws {
         let listener = try Socket.listener(on: .loopback(port: 0), backlog: 1, sharesPort: false)
-        let client = try Socket.make(for: .loopback(port: 0))
-        _ = try client.connect(to: listener.localAddress())
+        let address = ListenAddress.network(try listener.localAddress())
+        let client = try Socket.make(for: address)
+        _ = try client.connect(to: address)
         _ = listener.wait(forWriting: false, until: .never)
-        var address: SocketAddress?
-        let peer = Socket.accept(listener.descriptor, peer: &address)
+        var origin: SocketAddress?
+        let peer = Socket.accept(listener.descriptor, peer: &origin)
         defer { close(peer) }
         // A client ignores HelloRequests during a handshake (RFC 5246, 7.4.1.1).
         let record: [UInt8] = [0x16, 3, 3, 0, 4, 0, 0, 0, 0]
@@ -162,8 +163,8 @@ final class FullListener {
         let address = SocketAddress(bytes: [127, 0, 0, 3], port: port)
         let listener = ClientStream(try Socket.listener(on: address, backlog: 0, sharesPort: false))
         let fillers = try (0..<4).map { _ in
-            let socket = try Socket.make(for: address)
-            _ = try socket.connect(to: address)
+            let socket = try Socket.make(for: .network(address))
+            _ = try socket.connect(to: .network(address))
             return ClientStream(socket)
         }
         (self.address, sockets) = (address, [listener] + fillers)

@@ -31,7 +31,7 @@ struct UnixListenerTests {
 
     /// Leaves the socket file of a process that is gone.
     func leaveStale(_ path: UnixSocketPath) throws {
-        try Socket.makeUnix(for: path).bind(to: path)
+        try Socket.make(for: .unix(path)).bind(to: .unix(path))
         try #require(isSocket(path.description))
     }
 

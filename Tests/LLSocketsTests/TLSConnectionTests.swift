@@ -25,11 +25,11 @@ struct TLSConnectionTests {
         try pair.handshake()
         #expect(pair.client.version == "TLSv1.3")
         let request = Array("request".utf8)
-        #expect(try pair.client.write(request.span) == .bytes(7))
+        #expect(try pair.client.write(request) == .bytes(7))
         #expect(try TLSPair.read(pair.server).1 == request)
         #expect(try TLSPair.read(pair.server).0 == .wantRead)
         let answer = [UInt8](repeating: 0x61, count: 10_000)
-        #expect(try pair.server.write(answer.span) == .bytes(10_000))
+        #expect(try pair.server.write(answer) == .bytes(10_000))
         var received: [UInt8] = []
         while received.count < answer.count { received += try TLSPair.read(pair.client).1 }
         #expect(received == answer)
@@ -44,7 +44,7 @@ struct TLSConnectionTests {
         try pair.handshake()
         pair.breakClient()
         #expect(throws: TLSError.self) {
-            for _ in 0..<100 { _ = try pair.server.write([UInt8](repeating: 0, count: 16_384).span) }
+            for _ in 0..<100 { _ = try pair.server.write([UInt8](repeating: 0, count: 16_384)) }
         }
         #expect(throws: TLSError.truncated) { try TLSPair.read(pair.client) }
         #expect(OpenSSLError.isQueueEmpty)
@@ -60,7 +60,7 @@ struct TLSConnectionTests {
         }
         #expect(try TLSPair.read(pair.client).0 == .wantRead)
         #expect(pair.clientHasInput)
-        #expect(try pair.server.write([1].span) == .bytes(1))
+        #expect(try pair.server.write([1]) == .bytes(1))
         var received: [UInt8] = []
         for _ in 0..<200 where received.isEmpty { received = try TLSPair.read(pair.client).1 }
         #expect(received == [1])

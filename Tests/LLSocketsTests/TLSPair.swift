@@ -49,8 +49,7 @@ final class TLSPair {
     /// Reads the available bytes on one side.
     static func read(_ connection: TLSConnection, count: Int = 4096) throws -> (Socket.Transfer, [UInt8]) {
         var buffer = [UInt8](repeating: 0, count: count)
-        var span = buffer.mutableSpan
-        let result = try connection.read(into: &span)
+        let result = try connection.read(into: &buffer)
         if case .bytes(let count) = result { return (result, Array(buffer[..<count])) }
         return (result, [])
     }

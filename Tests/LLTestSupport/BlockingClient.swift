@@ -23,21 +23,14 @@ package class BlockingClient {
 
     /// - Parameter source: The client's own address, 4 or 16 bytes; nil lets the system choose.
     package init(_ address: ListenAddress, from source: [UInt8]? = nil) throws {
-        switch address {
-        case .unix(let path):
-            let socket = try Socket.makeUnix(for: path)
-            try socket.connect(to: path)
-            stream = TestStream(socket)
-        case .network(let address):
-            let source = source.map { SocketAddress(bytes: $0, port: 0) }
-            let socket = if let source { try Socket.bound(to: source) } else { try Socket.make(for: address) }
-            if try !socket.connect(to: address) {
-                _ = socket.wait(forWriting: true, until: MonotonicClock.now() + patienceOfTests)
-                try socket.finishConnecting(to: address)
-            }
-            socket.setNoDelay()
-            stream = TestStream(socket)
+        let source = source.map { SocketAddress(bytes: $0, port: 0) }
+        let socket = if let source { try Socket.bound(to: source) } else { try Socket.make(for: address) }
+        if try !socket.connect(to: address) {
+            _ = socket.wait(forWriting: true, until: MonotonicClock.now() + patienceOfTests)
+            try socket.finishConnecting(to: address)
         }
+        socket.setNoDelay()
+        stream = TestStream(socket)
     }
 
     package var descriptor: Int32 { stream.socket.descriptor }

@@ -61,21 +61,23 @@ final class TestStream {
     }
 
     private func step(_ bytes: [UInt8], _ sent: Int) throws -> Socket.Transfer {
-        if let tls { return try tls.write(bytes.span.extracting(sent..<bytes.count)) }
-        return try socket.send(bytes, from: sent)
+        if let tls { return try tls.write(bytes, from: sent) }
+        return try Self.checked(Socket.send(socket.descriptor, bytes, from: sent))
+    }
+
+    private static func checked(_ transfer: Socket.Transfer) throws -> Socket.Transfer {
+        if case .failed(let number) = transfer { throw TestSupportError("\(number)") }
+        return transfer
     }
 
     /// Receives available bytes into the start of `buffer`.
     /// - Returns: The bytes or the end of the stream; nil if the deadline passes first.
     func receive(into buffer: inout [UInt8], until deadline: MonotonicInstant) throws -> Socket.Transfer? {
         while true {
-            let transfer: Socket.Transfer
-            if let tls {
-                var span = buffer.mutableSpan
-                transfer = try tls.read(into: &span)
-            } else {
-                transfer = try socket.receive(into: &buffer)
-            }
+            let transfer =
+                if let tls { try tls.read(into: &buffer) } else {
+                    try Self.checked(Socket.receive(socket.descriptor, into: &buffer))
+                }
             guard [.wantRead, .wantWrite].contains(transfer) else { return transfer }
             guard socket.wait(forWriting: transfer == .wantWrite, until: deadline) else { return nil }
         }

@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* A socket address without the casts: IPv4 uses the first 4 bytes of address. */
+/* The address of a peer or a socket without the casts: IPv4 uses the first 4 bytes. */
 struct platform_address {
     uint8_t address[16];
     uint16_t port;
@@ -53,19 +53,20 @@ long platform_recv(int fd, void *buffer, size_t count);
 long platform_send(int fd, const void *buffer, size_t count);
 int platform_shutdown_write(int fd);
 
-/* A stream socket: non-blocking, closed on exec. */
-int platform_tcp_socket(int is_ipv6);
+/* A stream socket: non-blocking, closed on exec. An address is given by its bytes, in network order: 4 for IPv4, 16 for
+   IPv6. The port -1 marks the path of a Unix socket, of at most 107 bytes. */
+int platform_socket(size_t count, int port);
 int platform_set_reuse_address(int fd);
 int platform_set_reuse_port(int fd);
 int platform_set_ipv6_only(int fd);
 int platform_set_no_delay(int fd);
-int platform_bind(int fd, const struct platform_address *address);
+int platform_bind(int fd, const void *bytes, size_t count, int port);
 int platform_listen(int fd, int backlog);
 /* Makes a listener drop packets that open new connections. Connections already begun still complete. */
 int platform_refuse_new_connections(int fd);
 /* Leaves *peer unchanged if the peer has no address, as on a Unix socket. */
 int platform_accept(int fd, struct platform_address *peer);
-int platform_connect(int fd, const struct platform_address *address);
+int platform_connect(int fd, const void *bytes, size_t count, int port);
 /* The pending error of a socket, as an errno not negated (0: none). */
 int platform_socket_error(int fd);
 /* Reads a sockaddr of the system; -EAFNOSUPPORT if it is none of IPv4 or IPv6. */
@@ -73,10 +74,6 @@ int platform_read_address(const void *system, struct platform_address *address);
 int platform_local_address(int fd, struct platform_address *address);
 int platform_peer_address(int fd, struct platform_address *address);
 
-/* A Unix stream socket: non-blocking, closed on exec. A path has at most 107 bytes. */
-int platform_unix_socket(void);
-int platform_unix_bind(int fd, const char *path, size_t count);
-int platform_unix_connect(int fd, const char *path, size_t count);
 /* Makes a listening Unix socket refuse new connections. Waiting connections can still be accepted. */
 int platform_shutdown_read(int fd);
 int platform_change_mode(const char *path, uint32_t mode);

@@ -75,7 +75,7 @@ package final class HTTPServer: Sendable {
                 // Accepted sockets inherit the option, which saves one call per accept.
                 socket.setNoDelay()
                 bound = try socket.localAddress()
-                listeners.append(Listener(descriptor: socket.release(), file: nil))
+                listeners.append(Listener(descriptor: socket.release()))
             }
             return .network(bound)
         }
@@ -128,20 +128,6 @@ package final class HTTPServer: Sendable {
         var sum = HTTPServerCounters()
         for handle in handles.withLock({ $0 }) { handle.counters.withLock { sum.add($0) } }
         return sum
-    }
-}
-
-struct Listener: Sendable {
-    /// The worker closes it.
-    let descriptor: Int32
-    /// The file of a Unix socket: its connections are for all workers. Nil for a port, where each worker has its own queue
-    /// (`SO_REUSEPORT`).
-    let file: UnixSocketFile?
-
-    /// Closes the socket. The file is removed first: no other process takes the path while a socket listens.
-    func close() {
-        file?.remove()
-        platform_close(descriptor)
     }
 }
 

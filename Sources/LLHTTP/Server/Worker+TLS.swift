@@ -114,29 +114,19 @@ extension Worker {
                 host.output.append(Self.answerToNoTLS)
             }
             // The alert with the reason is being sent; a close with unread bytes would cause a reset that overtakes it.
-            connection.tls = nil
-            connection.tlsInterest = nil
-            host.account(connection)
+            endTLS(connection)
             if case .system = error { return close(connection, .handshake) }
             connection.close(.handshake)
             flush(connection)
         }
     }
 
-    /// Does the same as ``Socket/receive(_:into:atMost:)``, decrypted: one record at most.
     func receiveTLS(_ connection: Connection, into buffer: inout [UInt8], atMost most: Int) -> Socket.Transfer {
-        transfer(connection, .wantRead) { tls throws(TLSError) in
-            var span = buffer.mutableSpan
-            return try tls.read(into: &span, atMost: most)
-        }
+        transfer(connection, .wantRead) { tls throws(TLSError) in try tls.read(into: &buffer, atMost: most) }
     }
 
-    /// Does the same as ``Socket/send(_:_:from:)``, encrypted: one record at most.
     func sendTLS(_ connection: Connection, _ bytes: [UInt8], from offset: Int) -> Socket.Transfer {
-        transfer(connection, .wantWrite) { tls throws(TLSError) in
-            // 0 <= offset <= count, so the range is within the array.
-            try tls.write(bytes.span.extracting(offset..<bytes.count))
-        }
+        transfer(connection, .wantWrite) { tls throws(TLSError) in try tls.write(bytes, from: offset) }
     }
 
     /// - Parameter usual: The event that the connection itself waits for if nothing can be transferred now.
@@ -163,9 +153,13 @@ extension Worker {
         }
     }
 
-    /// Sends close_notify (RFC 8446, 6.1), unless the connection is already lost; the worker waits for no answer.
-    func endTLS(_ connection: Connection) {
+    /// Sends close_notify (RFC 8446, 6.1), unless the connection is already lost; the worker waits for no answer. Later
+    /// input is dropped, which needs no decryption.
+    mutating func endTLS(_ connection: Connection) {
         if !connection.isHandshaking, !connection.tlsHasFailed { connection.tls?.sayClose() }
+        connection.tls = nil
+        connection.tlsInterest = nil
+        host.account(connection)
     }
 
     /// Receives the waiting decrypted bytes, unless earlier requests must be answered first.

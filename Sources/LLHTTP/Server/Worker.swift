@@ -296,10 +296,6 @@ extension Worker {
         case .close(let cause): return close(connection, cause)
         case .shutdownWrite:
             endTLS(connection)
-            // Later input is dropped, which needs no decryption.
-            connection.tls = nil
-            connection.tlsInterest = nil
-            host.account(connection)
             if platform_shutdown_write(connection.descriptor) < 0 { return close(connection, connection.closeCause) }
         case .resume: queue(connection)
         case .wait: break
@@ -362,9 +358,7 @@ extension Worker {
         if connection.phase == .parked { host.handler.didAbandon(connection.request) }
         connection.releaseBuffer(&host)
         table.remove(connection)
-        host.account(connection)
         endTLS(connection)
-        connection.tls = nil
         platform_close(connection.descriptor)
         didClose(cause)
     }

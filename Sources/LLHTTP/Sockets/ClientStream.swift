@@ -33,9 +33,9 @@ package final class ClientStream {
 
     /// Sends as many bytes as the connection takes now.
     package func send(_ bytes: [UInt8], from offset: Int) throws(ClientError) -> Socket.Transfer {
+        guard let tls else { return try noted(Socket.send(socket.descriptor, bytes, from: offset)) }
         do {
-            guard let tls else { return noted(try socket.send(bytes, from: offset)) }
-            let transfer = noted(try tls.write(bytes.span.extracting(offset..<bytes.count)))
+            let transfer = try noted(tls.write(bytes, from: offset))
             if transfer == .closed { throw ClientError.closed }
             return transfer
         } catch {
@@ -45,16 +45,16 @@ package final class ClientStream {
 
     /// Receives the available bytes into the start of `buffer`; an end without close_notify under TLS is an error.
     package func receive(into buffer: inout [UInt8]) throws(ClientError) -> Socket.Transfer {
+        guard let tls else { return try noted(Socket.receive(socket.descriptor, into: &buffer)) }
         do {
-            guard let tls else { return try socket.receive(into: &buffer) }
-            var target = buffer.mutableSpan
-            return noted(try tls.read(into: &target))
+            return try noted(tls.read(into: &buffer))
         } catch {
             throw Self.translated(error)
         }
     }
 
-    private func noted(_ transfer: Socket.Transfer) -> Socket.Transfer {
+    private func noted(_ transfer: Socket.Transfer) throws(ClientError) -> Socket.Transfer {
+        if case .failed(let number) = transfer { throw .failed(reason: SystemReason.sentence(for: number)) }
         wantsSpace = wantsSpace || transfer == .wantWrite
         return transfer
     }
@@ -99,7 +99,6 @@ package final class ClientStream {
         case TLSError.truncated: .closed
         case TLSError.system(let errno): .failed(reason: SystemReason.sentence(for: errno))
         case let error as TLSError: .tls(reason: error.description)
-        case let error as SocketError: .failed(reason: SystemReason.sentence(for: error.errorNumber))
         default: .failed(reason: "for an unknown reason")
         }
     }
@@ -116,9 +115,9 @@ extension ClientStream {
 
     package static func open(socket path: String) throws(ClientError) -> ClientStream {
         do {
-            let path = try UnixSocketPath(path)
-            let socket = try Socket.makeUnix(for: path)
-            try socket.connect(to: path)
+            let address = ListenAddress.unix(try UnixSocketPath(path))
+            let socket = try Socket.make(for: address)
+            _ = try socket.connect(to: address)
             return ClientStream(socket)
         } catch {
             throw .connectFailed(reason: "\(error)")
@@ -137,8 +136,8 @@ extension ClientStream {
     ) throws(ClientError) -> ClientStream {
         let addresses = try names.addresses(of: host, port: port, cancelledBy: cancellation, until: deadline)
         let deadline = min(deadline, MonotonicClock.now() + connectTime)
-        var untried = addresses.prefix(addressCount)
-        var underWay: [(stream: ClientStream, address: SocketAddress)] = []
+        var untried = addresses.prefix(addressCount).map(ListenAddress.network)[...]
+        var underWay: [(stream: ClientStream, address: ListenAddress)] = []
         var lastReason = "there is no address"
         while true {
             if let address = untried.popFirst() {

@@ -13,6 +13,14 @@ package enum ListenAddress: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
+    /// The address as system calls take it: the bytes of the address or the path, and the port; -1 for a path.
+    var system: (bytes: [UInt8], port: Int32) {
+        switch self {
+        case .network(let address): (address.bytes, Int32(address.port))
+        case .unix(let path): (Array(path.description.utf8), -1)
+        }
+    }
+
     /// `127.0.0.1:8080`, `[::1]:8080` or `unix:/run/limited-login/http.sock`.
     package var description: String {
         switch self {

@@ -25,9 +25,10 @@ package struct Socket: ~Copyable {
         case failed(Int32)
     }
 
-    package static func make(for address: SocketAddress) throws(SocketError) -> Socket {
-        let number = platform_tcp_socket(address.isIPv6 ? 1 : 0)
-        try check(number, .createSocket, .network(address))
+    package static func make(for address: ListenAddress) throws(SocketError) -> Socket {
+        let (bytes, port) = address.system
+        let number = platform_socket(bytes.count, port)
+        try check(number, .createSocket, address)
         return Socket(takingOwnershipOf: number)
     }
 
@@ -45,14 +46,13 @@ package struct Socket: ~Copyable {
     /// A socket bound to `address` that does not listen. Without `sharesPort` the call fails while another socket
     /// listens there.
     package static func bound(to address: SocketAddress, sharesPort: Bool = false) throws(SocketError) -> Socket {
-        let socket = try make(for: address)
-        let number = socket.descriptor
         let place = ListenAddress.network(address)
+        let socket = try make(for: place)
+        let number = socket.descriptor
         try check(platform_set_reuse_address(number), .setOption, place)
         if sharesPort { try check(platform_set_reuse_port(number), .setOption, place) }
         if address.isIPv6 { try check(platform_set_ipv6_only(number), .setOption, place) }
-        var system = address.system
-        try check(unsafe platform_bind(number, &system), .bind, place)
+        try socket.bind(to: place)
         return socket
     }
 
@@ -75,18 +75,25 @@ package struct Socket: ~Copyable {
         return descriptor
     }
 
-    /// - Returns: False if it takes longer: wait until the socket is writable, then call ``finishConnecting(to:)``.
-    package func connect(to address: SocketAddress) throws(SocketError) -> Bool {
-        var system = address.system
-        let result = unsafe platform_connect(descriptor, &system)
+    /// Makes the file of a Unix socket; a file of that name must not exist.
+    package func bind(to address: ListenAddress) throws(SocketError) {
+        let (bytes, port) = address.system
+        try Self.check(unsafe platform_bind(descriptor, bytes, bytes.count, port), .bind, address)
+    }
+
+    /// - Returns: False if it takes longer: wait until the socket is writable, then call ``finishConnecting(to:)``. A
+    ///   Unix socket connects at once or fails, since it has no handshake to wait for.
+    package func connect(to address: ListenAddress) throws(SocketError) -> Bool {
+        let (bytes, port) = address.system
+        let result = unsafe platform_connect(descriptor, bytes, bytes.count, port)
         if result == -EINPROGRESS || result == -EINTR { return false }
-        try Self.check(result, .connect, .network(address))
+        try Self.check(result, .connect, address)
         return true
     }
 
     /// Throws the error of a failed connect, once the socket is writable.
-    package func finishConnecting(to address: SocketAddress) throws(SocketError) {
-        try Self.check(-platform_socket_error(descriptor), .connect, .network(address))
+    package func finishConnecting(to address: ListenAddress) throws(SocketError) {
+        try Self.check(-platform_socket_error(descriptor), .connect, address)
     }
 
     /// Sends at once instead of waiting to fill a segment (`TCP_NODELAY`).
@@ -118,23 +125,6 @@ package struct Socket: ~Copyable {
 }
 
 extension Socket {
-    package func receive(into buffer: inout [UInt8]) throws(SocketError) -> Transfer {
-        try Self.checked(Self.receive(descriptor, into: &buffer), .receive)
-    }
-
-    /// A disconnected peer causes an error, never a signal.
-    package func send(_ bytes: [UInt8], from offset: Int = 0) throws(SocketError) -> Transfer {
-        try Self.checked(Self.send(descriptor, bytes, from: offset), .send)
-    }
-
-    private static func checked(
-        _ transfer: Transfer,
-        _ operation: SocketError.Operation
-    ) throws(SocketError) -> Transfer {
-        if case .failed(let number) = transfer { throw SocketError(operation, errorNumber: number) }
-        return transfer
-    }
-
     package static func receive(_ descriptor: Int32, into buffer: inout [UInt8], atMost most: Int = .max) -> Transfer {
         let room = min(buffer.count, most)
         // The system writes at most this number of bytes, all within the array.
@@ -142,7 +132,7 @@ extension Socket {
         return result == 0 ? .closed : transfer(of: result, orWait: .wantRead)
     }
 
-    /// Sends `bytes` from `offset` on; `offset` must not exceed their number.
+    /// Sends `bytes` from `offset` on. A disconnected peer causes an error, never a signal.
     package static func send(_ descriptor: Int32, _ bytes: [UInt8], from offset: Int = 0) -> Transfer {
         guard offset >= 0, offset < bytes.count else { return .bytes(0) }
         // 0 <= offset < count, so the call reads only the rest of the array.
@@ -173,28 +163,6 @@ extension Socket {
     package static func memoryFile() -> Int32 { platform_memory_file() }
 }
 
-extension Socket {
-    package static func makeUnix(for path: UnixSocketPath) throws(SocketError) -> Socket {
-        let number = platform_unix_socket()
-        try check(number, .createSocket, .unix(path))
-        return Socket(takingOwnershipOf: number)
-    }
-
-    /// Connects at once or fails: a Unix socket has no handshake to wait for.
-    package func connect(to path: UnixSocketPath) throws(SocketError) {
-        let text = path.description
-        let result = unsafe platform_unix_connect(descriptor, text, text.utf8.count)
-        try Self.check(result, .connect, .unix(path))
-    }
-
-    /// Makes the socket's file; a file of that name must not exist.
-    package func bind(to path: UnixSocketPath) throws(SocketError) {
-        let text = path.description
-        let result = unsafe platform_unix_bind(descriptor, text, text.utf8.count)
-        try Self.check(result, .bind, .unix(path))
-    }
-}
-
 package struct SocketError: Error, Equatable, CustomStringConvertible {
     package enum Operation: String, Sendable {
         case createSocket = "create a socket"
@@ -202,7 +170,6 @@ package struct SocketError: Error, Equatable, CustomStringConvertible {
         case bind = "bind to"
         case listen = "listen on"
         case connect = "connect to"
-        case receive = "receive from"
         case send = "send to"
         case createPoll = "create an epoll set"
         case controlPoll = "change an epoll set"

@@ -43,17 +43,6 @@ package struct SocketAddress: Hashable, Sendable, CustomStringConvertible {
 
     package func with(port: UInt16) -> SocketAddress { SocketAddress(bytes: bytes, port: port) }
 
-    var system: platform_address {
-        var system = platform_address()
-        system.port = port
-        system.is_ipv6 = isIPv6 ? 1 : 0
-        // At most 16 bytes (checked when the address was made) go into a tuple of 16.
-        unsafe withUnsafeMutableBytes(of: &system.address) { target in
-            unsafe target.copyBytes(from: bytes.prefix(target.count))
-        }
-        return system
-    }
-
     /// `127.0.0.1:8080` or `[::1]:8080`.
     package var description: String {
         isIPv6 ? "[\(host)]:\(port)" : "\(host):\(port)"

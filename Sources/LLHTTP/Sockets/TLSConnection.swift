@@ -61,32 +61,31 @@ extension TLSConnection {
     package func handshake() throws(TLSError) -> Transfer? {
         ERR_clear_error()
         unsafe CLLOpenSSL_SSL_begin_reading(pointer)
-        let result = unsafe SSL_do_handshake(pointer)
-        if result == 1 { return nil }
-        let outcome = try outcome(of: result, errno: errno)
-        if outcome == .closed { throw .truncated }
-        return outcome
+        switch try outcome(of: unsafe SSL_do_handshake(pointer)) {
+        case .bytes: return nil
+        case .closed: throw .truncated
+        case let wanted: return wanted
+        }
     }
 
-    package func read(into buffer: inout MutableSpan<UInt8>, atMost most: Int = .max) throws(TLSError) -> Transfer {
+    /// Does the same as ``Socket/receive(_:into:atMost:)``, decrypted: one record at most.
+    package func read(into buffer: inout [UInt8], atMost most: Int = .max) throws(TLSError) -> Transfer {
         ERR_clear_error()
-        // `SSL_read` of zero bytes has no defined outcome.
-        guard min(buffer.count, most) > 0 else { return .bytes(0) }
         let capacity = Int32(clamping: min(buffer.count, most))
+        // `SSL_read` of zero bytes has no defined outcome.
+        guard capacity > 0 else { return .bytes(0) }
         unsafe CLLOpenSSL_SSL_begin_reading(pointer)
-        let result = unsafe buffer.withUnsafeMutableBytes { unsafe SSL_read(pointer, $0.baseAddress, capacity) }
-        if result > 0 { return .bytes(Int(result)) }
-        return try outcome(of: result, errno: errno)
+        // OpenSSL writes at most this number of bytes, all within the array.
+        return try outcome(of: unsafe SSL_read(pointer, &buffer, capacity))
     }
 
-    /// Writes as many of the first bytes as possible, at most one record.
-    package func write(_ bytes: Span<UInt8>) throws(TLSError) -> Transfer {
+    /// Does the same as ``Socket/send(_:_:from:)``, encrypted: one record at most.
+    package func write(_ bytes: [UInt8], from offset: Int = 0) throws(TLSError) -> Transfer {
         ERR_clear_error()
-        guard bytes.count > 0 else { return .bytes(0) }
-        let count = Int32(clamping: bytes.count)
-        let result = unsafe bytes.withUnsafeBytes { unsafe SSL_write(pointer, $0.baseAddress, count) }
-        if result > 0 { return .bytes(Int(result)) }
-        return try outcome(of: result, errno: errno)
+        let rest = bytes.span.extracting(offset...)
+        guard !rest.isEmpty else { return .bytes(0) }
+        let count = Int32(clamping: rest.count)
+        return try outcome(of: unsafe rest.withUnsafeBytes { unsafe SSL_write(pointer, $0.baseAddress, count) })
     }
 
     /// Sends close_notify if the socket accepts it at once. It does not wait for the peer's close_notify (RFC 8446,
@@ -110,18 +109,18 @@ extension TLSConnection {
 
     package var version: String { unsafe String(cString: SSL_get_version(pointer)) }
 
-    private func outcome(of result: Int32, errno: Int32) throws(TLSError) -> Transfer {
-        let code = unsafe SSL_get_error(pointer, result)
-        switch code {
+    /// - Parameter result: A number of bytes, or 1 after a handshake; anything less is no success.
+    private func outcome(of result: Int32) throws(TLSError) -> Transfer {
+        if result > 0 { return .bytes(Int(result)) }
+        let errno = errno
+        switch unsafe SSL_get_error(pointer, result) {
         case SSL_ERROR_WANT_READ: return .wantRead
         case SSL_ERROR_WANT_WRITE: return .wantWrite
         case SSL_ERROR_ZERO_RETURN: return .closed
         case SSL_ERROR_SYSCALL:
             ERR_clear_error()
-            if errno == 0 { throw .truncated }
-            throw .system(errno: errno)
-        default:
-            throw failure()
+            throw errno == 0 ? .truncated : .system(errno: errno)
+        default: throw failure()
         }
     }
 

@@ -36,17 +36,7 @@ package struct HTTPURL: Sendable, Equatable, CustomStringConvertible {
     var bracketedHost: String { host.utf8.contains(0x3A) ? "[\(host)]" : host }
 
     package var description: String { "\(scheme.rawValue)://\(authority)\(target)" }
-}
 
-extension String {
-    /// The text in the form that an error about a URL may quote. The text before an `@` is replaced, because it may be
-    /// a password.
-    package var withoutUserInformation: String {
-        lastIndex(of: "@").map { "…" + self[$0...] } ?? self
-    }
-}
-
-extension HTTPURL {
     /// - Parameter allowsPlain: Whether `http` may name a host beyond loopback, as between the containers of a test.
     package init(parsing text: String, allowsPlain: Bool = false) throws(ParsingError) {
         let bytes = Array(text.utf8)
@@ -64,22 +54,14 @@ extension HTTPURL {
         self.scheme = scheme
         host = place.host
         port = place.port ?? scheme.defaultPort
-        target = try Self.target(rest)
+        guard rest.allSatisfy(URIGrammar.isTargetByte) else { throw .invalidPath }
+        target = (rest.first == UInt8(ascii: "/") ? "" : "/") + String(decoding: rest, as: UTF8.self)
         guard scheme == .https || allowsPlain || isLoopbackHost else { throw .plainHTTPBeyondLoopback }
     }
 
     /// True if the host is `localhost` or a loopback address. No resolver is asked.
     package var isLoopbackHost: Bool { SocketAddress(host: host)?.isLoopback == true }
 
-    /// Path and query without the fragment, which is never sent (RFC 9110, 4.2.5).
-    private static func target(_ rest: ArraySlice<UInt8>) throws(ParsingError) -> String {
-        guard rest.allSatisfy(URIGrammar.isTargetByte) else { throw .invalidPath }
-        let text = String(decoding: rest, as: UTF8.self)
-        return rest.first == UInt8(ascii: "/") ? text : "/" + text
-    }
-}
-
-extension HTTPURL {
     /// Resolves a `Location` value against this URL (RFC 9110, 10.2.2): an absolute URL or a path from the root. Other
     /// relative references are refused, because no key server needs one.
     func redirected(to location: String) throws(ClientError) -> HTTPURL {
@@ -99,5 +81,13 @@ extension HTTPURL {
         }
         guard url.host == host, url.port == port else { throw .redirectRefused(reason: "it leads to another host") }
         return url
+    }
+}
+
+extension String {
+    /// The text in the form that an error about a URL may quote. The text before an `@` is replaced, because it may be
+    /// a password.
+    package var withoutUserInformation: String {
+        lastIndex(of: "@").map { "…" + self[$0...] } ?? self
     }
 }

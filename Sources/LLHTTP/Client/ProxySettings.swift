@@ -1,10 +1,5 @@
+internal import CLLSystem
 internal import LLBytes
-
-#if canImport(Musl)
-internal import Musl
-#else
-internal import Glibc
-#endif
 
 /// The proxy and the hosts it serves (`HTTPS_PROXY`, `NO_PROXY`).
 package struct ProxySettings: Sendable, Equatable {

@@ -3,7 +3,6 @@ internal import LLBytes
 /// The bytes of field names and values (RFC 9110 §5.1, §5.5, §5.6.2).
 package enum FieldGrammar {
     /// True for `tchar`, the bytes of a token.
-    @inlinable
     package static func isTokenByte(_ byte: UInt8) -> Bool {
         // One bit for each of the 128 ASCII bytes.
         if byte < 64 { return tokenLow >> UInt64(byte) & 1 == 1 }
@@ -11,7 +10,6 @@ package enum FieldGrammar {
     }
 
     /// True for the bytes that a field value may hold: visible ASCII, space, tab and bytes from 0x80 on (`obs-text`).
-    @inlinable
     package static func isValueByte(_ byte: UInt8) -> Bool {
         byte >= 0x20 && byte != 0x7F || byte == 0x09
     }
@@ -34,11 +32,9 @@ package enum FieldGrammar {
     }
 
     /// The bits of `! # $ % & ' * + - . 0-9` among the bytes 0 … 63.
-    @usableFromInline
-    static let tokenLow: UInt64 = 0x03FF_6CFA_0000_0000
+    private static let tokenLow: UInt64 = 0x03FF_6CFA_0000_0000
     /// The bits of `A-Z ^ _ ` a-z | ~` among the bytes 64 … 127.
-    @usableFromInline
-    static let tokenHigh: UInt64 = 0x57FF_FFFF_C7FF_FFFE
+    private static let tokenHigh: UInt64 = 0x57FF_FFFF_C7FF_FFFE
 }
 
 /// A configured field name: a token.
@@ -216,9 +212,15 @@ struct FieldLines: Sendable {
             var (index, isKept) = (position, true)
             guard try readName(bytes, &index, end, &isKept) else { return try needMore(end) }
             let name = position..<index - 1
-            guard let valueEnd = try Self.endOfValue(bytes, max(index, checked), end) else {
+            let valueEnd = FieldGrammar.endOfValue(bytes, max(index, checked), end)
+            if valueEnd == end {
                 checked = end
                 return try needMore(end)
+            }
+            // RFC 9110 §5.5: CR, LF, NUL and other control bytes in a value are refused. RFC 9112 §2.2: LF alone is not a
+            // line end here.
+            guard bytes[valueEnd] == ASCII.carriageReturn else {
+                throw bytes[valueEnd] == ASCII.lineFeed ? .malformedLineEnd : .malformedFieldValue
             }
             guard try Self.endLine(bytes, valueEnd, &position) else { return .needMore }
             count += 1
@@ -258,18 +260,6 @@ struct FieldLines: Sendable {
         }
         guard index < limit else { throw .headerSectionTooLarge }
         return false
-    }
-
-    /// RFC 9110 §5.5: CR, LF, NUL and other control bytes in a value are refused.
-    /// - Returns: The position of the CR; nil if it has not come.
-    private static func endOfValue(_ bytes: Span<UInt8>, _ start: Int, _ end: Int) throws(HTTPRefusal) -> Int? {
-        let index = FieldGrammar.endOfValue(bytes, start, end)
-        if index == end { return nil }
-        // RFC 9112 §2.2: LF alone is not a line end here.
-        guard bytes[index] == ASCII.carriageReturn else {
-            throw bytes[index] == ASCII.lineFeed ? .malformedLineEnd : .malformedFieldValue
-        }
-        return index
     }
 
     /// The line continues at `end`, if it may.

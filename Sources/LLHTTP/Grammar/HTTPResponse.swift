@@ -1,10 +1,5 @@
+internal import CLLSystem
 internal import LLBytes
-
-#if canImport(Musl)
-internal import Musl
-#else
-internal import Glibc
-#endif
 
 /// One response, filled in by a handler. The value is reused: its storage survives ``reset()``.
 ///
@@ -190,26 +185,17 @@ package struct ResponseEncoder: ~Copyable {
         }
     }
 
+    /// IMF-fixdate (RFC 9110 §5.6.7), for instance `Sun, 06 Nov 1994 08:49:37 GMT`.
     private mutating func renewDate(_ unixSeconds: Int64) {
-        dateLine.removeAll(keepingCapacity: true)
-        dateLine.append("Date: ")
-        HTTPDate.append(unixSeconds: unixSeconds, to: &dateLine)
-        dateLine.append("\r\n")
-        dateSecond = unixSeconds
-    }
-}
-
-/// IMF-fixdate (RFC 9110 §5.6.7), for instance `Sun, 06 Nov 1994 08:49:37 GMT`.
-package enum HTTPDate {
-    /// Appends the 29 bytes of a moment in the years 1970 … 9999. A moment outside is moved to the nearer limit.
-    package static func append(unixSeconds: Int64, to output: inout [UInt8]) {
+        // A moment outside the years 1970 … 9999 is moved to the nearer limit.
         var seconds = time_t(min(max(unixSeconds, 0), 253_402_300_799))
         var date = unsafe tm()
         // Both are values of this function.
         _ = unsafe gmtime_r(&seconds, &date)
-        // The names are English, since a service sets no locale. 29 bytes and a final NUL fit into the text.
-        var text = [CChar](repeating: 0, count: 30)
-        let count = unsafe strftime(&text, text.count, "%a, %d %b %Y %H:%M:%S GMT", &date)
-        output += text[..<count].map { UInt8(bitPattern: $0) }
+        // The names are English, since a service sets no locale. 37 bytes and a final NUL fit into the text.
+        var text = [CChar](repeating: 0, count: 38)
+        let count = unsafe strftime(&text, text.count, "Date: %a, %d %b %Y %H:%M:%S GMT\r\n", &date)
+        dateLine = text[..<count].map { UInt8(bitPattern: $0) }
+        dateSecond = unixSeconds
     }
 }

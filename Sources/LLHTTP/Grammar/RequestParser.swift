@@ -3,13 +3,11 @@ internal import LLBytes
 /// Parses one request head, octets and never text (RFC 9112 §2.2), and keeps the position of the first incomplete line. A
 /// request refused in one piece is refused, for the same reason, in any other pieces.
 package struct RequestParser: ~Copyable {
-    private enum State { case requestLine, fields, complete }
-
     package let limits: HTTPLimits
     /// True after the first byte of the request line; empty lines before it do not count.
     package private(set) var hasBegun = false
 
-    private var state = State.requestLine
+    private var hasLine = false
     private var position = 0
     private var emptyLines = 0
     private var lines: FieldLines
@@ -25,7 +23,7 @@ package struct RequestParser: ~Copyable {
         if !hasBegun, position == 0 { return }
         head.reset()
         hasBegun = false
-        state = .requestLine
+        hasLine = false
         position = 0
         emptyLines = 0
         framing = Framing()
@@ -34,12 +32,12 @@ package struct RequestParser: ~Copyable {
     /// - Parameter bytes: All bytes of the request from its first one on; at least as many as at the last call.
     /// - Returns: True once the head is complete; false if the bytes so far may become a request.
     package mutating func parse(_ bytes: Span<UInt8>, into head: inout RequestHead) throws(HTTPRefusal) -> Bool {
-        if state == .requestLine {
+        if !hasLine {
             guard try skipEmptyLines(bytes), try readRequestLine(bytes, &head) else { return false }
             lines.begin(countingFrom: position)
-            state = .fields
+            hasLine = true
         }
-        while state == .fields {
+        while head.byteCount == 0 {
             switch try lines.next(bytes, from: &position) {
             case .needMore: return false
             case .field(let field):
@@ -49,7 +47,6 @@ package struct RequestParser: ~Copyable {
                 // RFC 9110 §5.3: the whole header section must be read before any decision.
                 try framing.judge(bytes, into: &head)
                 head.byteCount = position
-                state = .complete
             }
         }
         return true
@@ -70,10 +67,7 @@ package struct RequestParser: ~Copyable {
     /// RFC 9112 §3.1 and §3.2: the method is a token, and the target holds no byte outside the grammar of URIs. One space
     /// follows each. An invalid target is refused with 400, not repaired.
     /// - Returns: False if it needs more bytes.
-    private mutating func readRequestLine(
-        _ bytes: Span<UInt8>,
-        _ head: inout RequestHead
-    ) throws(HTTPRefusal) -> Bool {
+    private mutating func readRequestLine(_ bytes: Span<UInt8>, _ head: inout RequestHead) throws(HTTPRefusal) -> Bool {
         let limit = position + limits.requestLineBytes
         let end = min(bytes.count, limit)
         var index = position
@@ -202,9 +196,8 @@ package enum HTTPMethod: UInt8, Sendable, CaseIterable {
     }
 }
 
-/// The four forms of a request target (RFC 9112 §3.2).
 extension RequestHead {
-    /// Checks the form of the target and records its parts.
+    /// Checks which of the four forms the target has (RFC 9112 §3.2), and records its parts.
     mutating func splitTarget(_ bytes: Span<UInt8>, _ target: Range<Int>) throws(HTTPRefusal) {
         // RFC 9112 §3.2.3: authority-form is for CONNECT alone. RFC 9110 §15.6.2: this server does not support tunnels.
         if method == .connect { throw .connectUnsupported }
@@ -292,15 +285,18 @@ enum Authority {
         return value <= 65_535
     }
 
-    /// The index after one byte or percent-encoding of a `reg-name`; nil if there is none. RFC 3986 allows a comma, but
-    /// it indicates a list of hosts and is refused.
+    /// The index after one byte or percent-encoding of a `reg-name`; nil if there is none.
     private static func afterNameByte(_ bytes: Span<UInt8>, _ index: Int, _ end: Int) -> Int? {
-        let byte = bytes[index]
-        if byte == UInt8(ascii: "%") {
+        switch bytes[index] {
+        case UInt8(ascii: "%"):
             guard let decoded = PercentEncoding.byte(bytes, at: index, before: end), decoded >= 0x20 else { return nil }
             return index + 3
+        // RFC 3986 allows a comma, but it indicates a list of hosts.
+        case UInt8(ascii: "/"), UInt8(ascii: "?"), UInt8(ascii: "@"), UInt8(ascii: "["), UInt8(ascii: "]"),
+            UInt8(ascii: ","):
+            return nil
+        case let byte: return URIGrammar.isTargetByte(byte) ? index + 1 : nil
         }
-        return URIGrammar.isNameByte(byte) && byte != UInt8(ascii: ",") ? index + 1 : nil
     }
 }
 
@@ -308,26 +304,13 @@ enum Authority {
 package enum URIGrammar {
     /// False for controls, space, `"`, `#`, `<`, `>`, `\`, `^`, a grave accent, `{`, `|`, `}` and bytes from 0x7F on. `%`,
     /// `[` and `]` are allowed at some positions only.
-    @inlinable
     package static func isTargetByte(_ byte: UInt8) -> Bool {
         if byte < 64 { return low >> UInt64(byte) & 1 == 1 }
         return byte < 128 && high >> UInt64(byte - 64) & 1 == 1
     }
 
     /// The bits of `! $ % & ' ( ) * + , - . / 0-9 : ; = ?` among the bytes 0 … 63.
-    @usableFromInline
-    static let low: UInt64 = 0xAFFF_FFF2_0000_0000
+    private static let low: UInt64 = 0xAFFF_FFF2_0000_0000
     /// The bits of `@ A-Z [ ] _ a-z ~` among the bytes 64 … 127.
-    @usableFromInline
-    static let high: UInt64 = 0x47FF_FFFE_AFFF_FFFF
-
-    /// True for `unreserved / sub-delims`, the bytes of a `reg-name` apart from percent-encodings.
-    static func isNameByte(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "/"), UInt8(ascii: "?"), UInt8(ascii: ":"), UInt8(ascii: "@"), UInt8(ascii: "%"),
-            UInt8(ascii: "["), UInt8(ascii: "]"):
-            false
-        default: isTargetByte(byte)
-        }
-    }
+    private static let high: UInt64 = 0x47FF_FFFE_AFFF_FFFF
 }

@@ -36,7 +36,12 @@ package struct ResponseParser: Sendable {
                 try framing.receive(bytes, field)
                 head.fields.append(field)
             case .end:
-                try endHead()
+                head.byteCount = position
+                // RFC 9112 §6.3: 1xx, 204 and 304 have no body, whatever their fields say. A 2xx to CONNECT has none either.
+                let hasNoBody = head.status < 200 || head.status == 204 || head.status == 304
+                head.framing =
+                    hasNoBody || answersConnect && head.status < 300
+                    ? .length(0) : try framing.length(minorVersion: head.minorVersion)
                 // RFC 9110 §15.2: interim responses come before the final one. 101 is only allowed after a request for
                 // it.
                 guard head.status < 200 else { return head }
@@ -75,16 +80,6 @@ package struct ResponseParser: Sendable {
         }
         guard rest.upperBound < headLimit else { throw .headerSectionTooLarge }
         return false
-    }
-
-    private mutating func endHead() throws(HTTPRefusal) {
-        head.byteCount = position
-        // RFC 9112 §6.3: 1xx, 204 and 304 have no body, whatever their fields say. A 2xx to CONNECT has none either.
-        if head.status < 200 || head.status == 204 || head.status == 304 || answersConnect && head.status < 300 {
-            head.framing = .length(0)
-            return
-        }
-        head.framing = try framing.length(minorVersion: head.minorVersion)
     }
 }
 

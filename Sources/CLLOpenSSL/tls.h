@@ -31,6 +31,8 @@ struct CLLOpenSSL_Socket {
     uint32_t message_header, message_header_count, message_left;
 };
 
+static inline int CLLOpenSSL_errno(void) { return errno; }
+
 static inline int CLLOpenSSL_BIO_socket_write(BIO *bio, const char *bytes, int count) {
     const struct CLLOpenSSL_Socket *socket = BIO_get_data(bio);
     BIO_clear_retry_flags(bio);
@@ -145,10 +147,12 @@ static inline void CLLOpenSSL_SSL_begin_reading(SSL *connection) {
     socket->reads_left = CLLOpenSSL_reads_of_a_call;
 }
 
-/// Requires TLS 1.2 or newer and turns off renegotiation and compression. Writes may be partial and may move their
-/// buffer. OpenSSL frees its buffers while a connection is idle. Returns 1 on success.
+/// Requires TLS 1.2 or newer and turns off renegotiation, compression and the storing of sessions, which only clients
+/// keep, as tickets. Writes may be partial and may move their buffer. OpenSSL frees its buffers while a connection is
+/// idle. Returns 1 on success.
 static inline int CLLOpenSSL_SSL_CTX_harden(SSL_CTX *context) {
     SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_CIPHER_SERVER_PREFERENCE);
+    SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
     SSL_CTX_set_mode(
         context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS);
     return (int)SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
@@ -160,15 +164,8 @@ static inline int CLLOpenSSL_SSL_holds_partial_input(const SSL *connection) {
     return SSL_has_pending(connection) || SSL_rstate_string(connection)[1] == 'B';
 }
 
-/// Only clients keep sessions, as tickets, for `lifetime` seconds. The server stores none.
-static inline void CLLOpenSSL_SSL_CTX_resume_by_ticket(SSL_CTX *context, long lifetime) {
-    SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
-    SSL_CTX_set_timeout(context, lifetime);
-}
-
-/// Turns off session resumption: the server gives and accepts no tickets and stores no sessions.
+/// Turns off session resumption: the server gives and accepts no tickets.
 static inline int CLLOpenSSL_SSL_CTX_never_resume(SSL_CTX *context) {
-    SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
     SSL_CTX_set_options(context, SSL_OP_NO_TICKET);
     return SSL_CTX_set_num_tickets(context, 0);
 }
@@ -178,15 +175,11 @@ static inline int CLLOpenSSL_SSL_CTX_set_groups(SSL_CTX *context, const char *na
     return (int)SSL_CTX_set1_groups_list(context, names);
 }
 
-/// Makes a read end after one record, even one without application data. A peer that sends endless key updates must not
-/// keep the caller within one call.
-static inline void CLLOpenSSL_SSL_CTX_read_one_record(SSL_CTX *context) {
+/// Limits the total size in bytes of a peer's certificates, as they are sent. A read ends after one record, even one
+/// without application data: a peer that sends endless key updates must not keep the caller within one call.
+static inline void CLLOpenSSL_SSL_CTX_bound_input(SSL_CTX *context, long longest_chain) {
+    SSL_CTX_set_max_cert_list(context, longest_chain);
     SSL_CTX_clear_mode(context, SSL_MODE_AUTO_RETRY);
-}
-
-/// Limits the total size in bytes of a peer's certificates, as they are sent.
-static inline void CLLOpenSSL_SSL_CTX_set_longest_chain(SSL_CTX *context, long bytes) {
-    SSL_CTX_set_max_cert_list(context, bytes);
 }
 
 /// The certificates sent after the server's own; NULL if there are none.

@@ -198,16 +198,16 @@ int platform_send_datagram(const char *name, size_t name_count, const void *byte
 
 int platform_epoll_create(void) { NEGATED(epoll_create1(EPOLL_CLOEXEC)); }
 
-static int control(int epoll, int operation, int fd, uint32_t events, uint64_t tag) {
+static int control(int epoll, int operation, int fd, long events, uint64_t tag) {
     struct epoll_event event = {.events = events, .data.u64 = tag};
     NEGATED(epoll_ctl(epoll, operation, fd, &event));
 }
 
-int platform_epoll_add(int epoll, int fd, uint32_t events, uint64_t tag) {
+int platform_epoll_add(int epoll, int fd, long events, uint64_t tag) {
     return control(epoll, EPOLL_CTL_ADD, fd, events, tag);
 }
 
-int platform_epoll_modify(int epoll, int fd, uint32_t events, uint64_t tag) {
+int platform_epoll_modify(int epoll, int fd, long events, uint64_t tag) {
     return control(epoll, EPOLL_CTL_MOD, fd, events, tag);
 }
 
@@ -224,6 +224,10 @@ int platform_epoll_wait(int epoll, struct platform_event *events, int count, int
         events[index].events = buffer[index].events;
     }
     return ready;
+}
+
+int platform_poll(struct pollfd *descriptors, size_t count, int timeout_milliseconds) {
+    NEGATED(poll(descriptors, count, timeout_milliseconds));
 }
 
 int platform_event_descriptor(void) { NEGATED(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)); }

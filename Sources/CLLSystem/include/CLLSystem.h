@@ -9,6 +9,7 @@
 /* Swift sees the names of these headers too, from glibc as from musl. */
 #include <errno.h>
 #include <netdb.h>
+#include <poll.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -35,16 +36,16 @@ struct platform_file {
 /* One readiness report; the packed layout of struct epoll_event stays in C. */
 struct platform_event {
     uint64_t tag;
-    uint32_t events;
+    long events;
 };
 
 /* The events of a descriptor, both requested and reported (epoll_ctl(2)). */
 enum {
     PLATFORM_READABLE = EPOLLIN,
     PLATFORM_WRITABLE = EPOLLOUT,
-    PLATFORM_ERROR = EPOLLERR,
-    PLATFORM_HANG_UP = EPOLLHUP,
     PLATFORM_READ_HANG_UP = EPOLLRDHUP,
+    PLATFORM_READABLE_OR_ENDED = EPOLLIN | EPOLLRDHUP,
+    PLATFORM_GONE = EPOLLERR | EPOLLHUP,
 };
 
 int platform_close(int fd);
@@ -84,11 +85,12 @@ int platform_unlink(const char *path);
 int platform_send_datagram(const char *name, size_t name_count, const void *bytes, size_t count);
 
 int platform_epoll_create(void);
-int platform_epoll_add(int epoll, int fd, uint32_t events, uint64_t tag);
-int platform_epoll_modify(int epoll, int fd, uint32_t events, uint64_t tag);
+int platform_epoll_add(int epoll, int fd, long events, uint64_t tag);
+int platform_epoll_modify(int epoll, int fd, long events, uint64_t tag);
 int platform_epoll_remove(int epoll, int fd);
 /* Waits for at most count (<= 256) events; timeout_milliseconds -1 waits forever. */
 int platform_epoll_wait(int epoll, struct platform_event *events, int count, int timeout_milliseconds);
+int platform_poll(struct pollfd *descriptors, size_t count, int timeout_milliseconds);
 
 int platform_event_descriptor(void);
 int platform_event_signal(int fd);

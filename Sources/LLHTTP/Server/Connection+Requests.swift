@@ -115,17 +115,9 @@ extension Connection {
     }
 
     func context(_ visit: RequestVisit, _ host: borrowing ConnectionHost) -> RequestContext {
-        RequestContext(
-            firstByteAt: requestStart,
-            now: host.now,
-            visit: visit,
-            request: request,
-            descriptor: descriptor
-        )
+        RequestContext(firstByteAt: requestStart, now: host.now, visit: visit, request: request, descriptor: descriptor)
     }
-}
 
-extension Connection {
     /// Encodes the response and prepares for the bytes behind the request.
     private func respond(_ buffer: inout RequestBuffer, bodyIsRead: Bool, _ host: inout ConnectionHost) {
         if buffer.exchange.response.status < 200 || buffer.exchange.response.status > 599 {
@@ -336,7 +328,6 @@ package struct RequestBuffer: ~Copyable {
 
     mutating func beginBody(atMost limit: Int) {
         rawOffset = exchange.head.byteCount
-        decodedCount = 0
         if exchange.head.isChunked { decoder = ChunkedDecoder(limits: parser.limits, bodyLimit: limit) }
     }
 

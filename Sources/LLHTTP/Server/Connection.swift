@@ -73,7 +73,7 @@ package final class Connection {
     var pending: [PendingOutput] = []
     /// The bytes that ``ConnectionHost/account(_:)`` last counted for this connection.
     var accountedBytes = 0
-    var registeredEvents: UInt32 = 0
+    var registeredEvents = 0
     /// True while it is among those that continue once others were served.
     var isQueued = false
 

@@ -113,9 +113,9 @@ final class WorkerHandle: Sendable {
         poll = platform_epoll_create()
         guard poll >= 0 else { throw SocketError(.createPoll, errorNumber: -poll) }
         wake = WakeSignal()
-        var result = platform_epoll_add(poll, wake.descriptor, ReadyEvents.readable, Worker.wakeTag)
+        var result = platform_epoll_add(poll, wake.descriptor, PLATFORM_READABLE, Worker.wakeTag)
         if result >= 0, let listener {
-            result = platform_epoll_add(poll, listener.descriptor, ReadyEvents.readable, Worker.listenerTag)
+            result = platform_epoll_add(poll, listener.descriptor, PLATFORM_READABLE, Worker.listenerTag)
         }
         if result >= 0 { return }
         platform_close(poll)

@@ -152,45 +152,12 @@ extension Worker {
 
     private mutating func watchListener(_ isWatched: Bool) {
         guard let listener else { return }
-        let events = isWatched ? ReadyEvents.readable : 0
+        let events = isWatched ? PLATFORM_READABLE : 0
         let result = platform_epoll_modify(handle.poll, listener.descriptor, events, Self.listenerTag)
         // The worker tries again when the pause is over.
         if result < 0, isWatched { acceptPausedUntil = now + limits.acceptPause }
     }
-}
 
-/// The order in which connections make room if all together hold too much: the least rank first.
-enum MemoryRank: UInt64 {
-    /// Between requests, after the last answer, or without a request for long: the client loses only the connection.
-    case idle
-    /// A request, an answer or a handshake that takes too long.
-    case slow
-    /// A request or an answer that began a moment ago, or a new connection before its first request.
-    case fresh
-    /// A handshake that began a moment ago. It is large for that moment, and ``HTTPServerLimits/handshakes`` bounds them all.
-    case handshake
-    /// A whole request that waits for its answer.
-    case parked
-}
-
-extension Connection {
-    /// - Parameter now: The time up to which bytes have been read: the client is not charged for later ones.
-    func memoryRank(_ limits: HTTPServerLimits, at now: MonotonicInstant) -> MemoryRank {
-        let isSlow = isSlow(limits, at: now)
-        let byAge = isSlow ? MemoryRank.slow : .fresh
-        if isWriting { return byAge }
-        switch phase {
-        case .idle where hasPartialInput: return byAge
-        case .idle, .silent: return requestsServed == 0 && !isSlow ? .fresh : .idle
-        case .lingering, .closing, .ended: return .idle
-        case .head, .body, .discarding, .waiting: return byAge
-        case .handshaking: return busySince + limits.slowHandshakeAge <= now ? .slow : .handshake
-        case .parked: return .parked
-        }
-    }
-}
-
-extension Worker {
     /// Returns memory to the system after half of at least 128 connections have closed, since each of the few that stay may
     /// hold a page; also each time the connections hold a sixteenth of the share more, since growing buffers leave holes.
     mutating func releaseMemory() {
@@ -243,5 +210,36 @@ extension Worker {
         guard connection.phase == .idle, connection.hasPartialInput, table.list(of: connection) != .busy else { return }
         connection.busySince = now
         table.move(connection, to: .busy)
+    }
+}
+
+/// The order in which connections make room if all together hold too much: the least rank first.
+enum MemoryRank: UInt64 {
+    /// Between requests, after the last answer, or without a request for long: the client loses only the connection.
+    case idle
+    /// A request, an answer or a handshake that takes too long.
+    case slow
+    /// A request or an answer that began a moment ago, or a new connection before its first request.
+    case fresh
+    /// A handshake that began a moment ago. It is large for that moment, and ``HTTPServerLimits/handshakes`` bounds them all.
+    case handshake
+    /// A whole request that waits for its answer.
+    case parked
+}
+
+extension Connection {
+    /// - Parameter now: The time up to which bytes have been read: the client is not charged for later ones.
+    func memoryRank(_ limits: HTTPServerLimits, at now: MonotonicInstant) -> MemoryRank {
+        let isSlow = isSlow(limits, at: now)
+        let byAge = isSlow ? MemoryRank.slow : .fresh
+        if isWriting { return byAge }
+        switch phase {
+        case .idle where hasPartialInput: return byAge
+        case .idle, .silent: return requestsServed == 0 && !isSlow ? .fresh : .idle
+        case .lingering, .closing, .ended: return .idle
+        case .head, .body, .discarding, .waiting: return byAge
+        case .handshaking: return busySince + limits.slowHandshakeAge <= now ? .slow : .handshake
+        case .parked: return .parked
+        }
     }
 }

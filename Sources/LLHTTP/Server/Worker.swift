@@ -100,7 +100,7 @@ struct Worker: ~Copyable {
         }
     }
 
-    /// Milliseconds until the next due time, rounded up; -1 if there is none, so that an idle server sleeps.
+    /// Milliseconds until the next due time; -1 if there is none, so that an idle server sleeps.
     private func timeout() -> Int32 {
         if !continuing.isEmpty { return 0 }
         let next = min(
@@ -108,9 +108,7 @@ struct Worker: ~Copyable {
             handshakesWait ? nextHandshakeTurn() : .never,
             min(acceptPausedUntil, listenerClosesAt, cutOffAt, host.handler.willWait(at: now))
         )
-        if next == .never { return -1 }
-        let left = next.nanoseconds(since: now)
-        return Int32(min(left / 1_000_000 + 1, 86_400_000))
+        return BlockingWait.milliseconds(from: now, until: next)
     }
 
     /// Continues with the first of the queued connections. 16: other requests then wait about a millisecond for them.
@@ -159,20 +157,18 @@ struct Worker: ~Copyable {
     mutating func keepToShare() {
         if host.counters.heldBytes > memoryShare { freeMemory() }
     }
-}
 
-extension Worker {
-    mutating func handle(_ connection: Connection, _ events: UInt32) {
+    private mutating func handle(_ connection: Connection, _ events: Int) {
         if connection.tls != nil || connection.isHandshaking, handleTLS(connection) { return }
-        let isGone = events & ReadyEvents.gone != 0
+        let isGone = events & PLATFORM_GONE != 0
         switch connection.interest {
         case .input:
             // Buffered bytes go first; epoll is level-triggered and will report again.
             if !connection.isQueued || isGone { receive(connection) }
         case _ where isGone: close(connection, .disconnected)
-        case .outputSpace: if events & ReadyEvents.writable != 0 { resumeSending(connection) }
+        case .outputSpace: if events & PLATFORM_WRITABLE != 0 { resumeSending(connection) }
         case .hangUp, .nothing:
-            if events & ReadyEvents.readHangUp == 0 { return }
+            if events & PLATFORM_READ_HANG_UP == 0 { return }
             // The client may have ended only its own direction: it still gets its answer.
             connection.inputEnded()
             if connection.phase == .parked, host.handler.didHangUp(connection.request) {
@@ -321,11 +317,11 @@ extension Worker {
     }
 
     mutating func updateInterest(_ connection: Connection) {
-        let events: UInt32 =
+        let events =
             switch connection.tlsInterest ?? connection.interest {
-            case .input: ReadyEvents.readableOrEnded
-            case .outputSpace: ReadyEvents.writable
-            case .hangUp: ReadyEvents.readHangUp
+            case .input: PLATFORM_READABLE_OR_ENDED
+            case .outputSpace: PLATFORM_WRITABLE
+            case .hangUp: PLATFORM_READ_HANG_UP
             case .nothing: 0
             }
         if events == connection.registeredEvents { return }
@@ -339,9 +335,9 @@ extension Worker {
         let connection = Connection(id: id, descriptor: descriptor, isOverLimit: isOverLimit, host)
         table.insert(connection, from: peer)
         if isOverShare(table.countOfPeer(connection)) { handle.hasPeerOverShare.store(true, ordering: .relaxed) }
-        let result = platform_epoll_add(handle.poll, descriptor, ReadyEvents.readableOrEnded, table.tag(of: connection))
+        let result = platform_epoll_add(handle.poll, descriptor, PLATFORM_READABLE_OR_ENDED, table.tag(of: connection))
         if result < 0 { return close(connection, .failed) }
-        connection.registeredEvents = ReadyEvents.readableOrEnded
+        connection.registeredEvents = PLATFORM_READABLE_OR_ENDED
         if tls != nil {
             // It uses no TLS memory before the first byte of its handshake, and no handshake waits for it.
             connection.phase = .silent
@@ -366,13 +362,4 @@ extension Worker {
     private static func closeCause(of errorNumber: Int32) -> ConnectionCloseCause {
         [ECONNRESET, EPIPE, ETIMEDOUT].contains(errorNumber) ? .disconnected : .failed
     }
-}
-
-/// The events to report about a descriptor, and the reported ones: the bits of epoll_ctl(2).
-enum ReadyEvents {
-    static let readable = UInt32(PLATFORM_READABLE)
-    static let writable = UInt32(PLATFORM_WRITABLE)
-    static let readHangUp = UInt32(PLATFORM_READ_HANG_UP)
-    static let readableOrEnded = readable | readHangUp
-    static let gone = UInt32(PLATFORM_ERROR) | UInt32(PLATFORM_HANG_UP)
 }

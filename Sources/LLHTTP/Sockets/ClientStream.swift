@@ -102,9 +102,7 @@ package final class ClientStream {
         default: .failed(reason: "for an unknown reason")
         }
     }
-}
 
-extension ClientStream {
     /// From the first attempt to connect until one address has accepted: 3 s. That is three SYNs, so one lost packet is
     /// survived, and a dead address is given up before the time of the whole fetch is over.
     package static let connectTime = Duration.seconds(3)

@@ -63,9 +63,7 @@ package final class NameResolver: Sendable {
         case .failure(let failure): throw failure
         }
     }
-}
 
-extension NameResolver {
     package static let system: Lookup = { host in
         var hints = unsafe addrinfo()
         unsafe hints.ai_family = AF_UNSPEC

@@ -122,9 +122,7 @@ package struct Socket: ~Copyable {
     ) throws(SocketError) {
         if result < 0 { throw SocketError(operation, errorNumber: -result, address: address) }
     }
-}
 
-extension Socket {
     package static func receive(_ descriptor: Int32, into buffer: inout [UInt8], atMost most: Int = .max) -> Transfer {
         let room = min(buffer.count, most)
         // The system writes at most this number of bytes, all within the array.

@@ -47,9 +47,7 @@ package struct SocketAddress: Hashable, Sendable, CustomStringConvertible {
     package var description: String {
         isIPv6 ? "[\(host)]:\(port)" : "\(host):\(port)"
     }
-}
 
-extension SocketAddress {
     /// Reads `127.0.0.1:8080`, `[::1]:8080` or `localhost:8080` (IPv4 loopback); nil for any other text.
     package init?(_ text: String) {
         guard let (host, portText) = try? HostAndPort.split(Array(text.utf8)[...]),
@@ -84,10 +82,7 @@ package struct AddressPrefix: Sendable, Equatable {
         let bits = 0..<8 * bytes.count
         let count = parts.count == 2 ? DecimalNumber.parse(parts[1].utf8) : bits.count
         guard let count, count <= bits.count else { return nil }
-        if isStrict {
-            guard parts[0] != "localhost" else { return nil }
-            for bit in bits[count...] where bytes[bit / 8] >> UInt8(7 - bit % 8) & 1 == 1 { return nil }
-        }
+        if isStrict, parts[0] == "localhost" || bits[count...].contains(where: { Self.isSet($0, bytes) }) { return nil }
         self.bytes = bytes
         bitCount = count
     }
@@ -96,12 +91,11 @@ package struct AddressPrefix: Sendable, Equatable {
     package var isEverything: Bool { bitCount == 0 }
 
     package func contains(_ address: SocketAddress) -> Bool {
-        guard address.bytes.count == bytes.count else { return false }
-        let whole = bitCount / 8
-        guard bytes[..<whole] == address.bytes[..<whole] else { return false }
-        let rest = bitCount % 8
-        return rest == 0 || (bytes[whole] ^ address.bytes[whole]) >> UInt8(8 - rest) == 0
+        address.bytes.count == bytes.count
+            && (0..<bitCount).allSatisfy { Self.isSet($0, bytes) == Self.isSet($0, address.bytes) }
     }
+
+    private static func isSet(_ bit: Int, _ bytes: [UInt8]) -> Bool { bytes[bit / 8] >> UInt8(7 - bit % 8) & 1 == 1 }
 }
 
 /// A host with or without a port: the authority of a URL (RFC 3986, 3.2) without user information.
@@ -159,4 +153,76 @@ package struct HostAndPort: Sendable, Equatable {
         }
         return text
     }
+}
+
+package enum ListenAddress: Hashable, Sendable, CustomStringConvertible {
+    case network(SocketAddress)
+    case unix(UnixSocketPath)
+
+    package static let unixPrefix = "unix:"
+
+    package static func loopback(port: UInt16) -> ListenAddress { .network(.loopback(port: port)) }
+
+    package var network: SocketAddress? { if case .network(let address) = self { address } else { nil } }
+
+    /// The address as system calls take it: the bytes of the address or the path, and the port; -1 for a path.
+    var system: (bytes: [UInt8], port: Int32) {
+        switch self {
+        case .network(let address): (address.bytes, Int32(address.port))
+        case .unix(let path): (Array(path.description.utf8), -1)
+        }
+    }
+
+    /// `127.0.0.1:8080`, `[::1]:8080` or `unix:/run/limited-login/http.sock`.
+    package var description: String {
+        switch self {
+        case .network(let address): address.description
+        case .unix(let path): Self.unixPrefix + path.description
+        }
+    }
+}
+
+package struct UnixSocketPath: Hashable, Sendable, CustomStringConvertible {
+    package struct ParsingError: Error, Equatable, CustomStringConvertible {
+        package let description: String
+    }
+
+    /// The greatest length of a path: the system's `sun_path` without its final NUL.
+    package static let greatestByteCount = 107
+
+    package let description: String
+
+    /// - Throws: An error if the path is relative (it would depend on the working directory), or if the system cannot
+    ///   hold it.
+    package init(_ text: String) throws(ParsingError) {
+        func fault(_ what: String) -> ParsingError { ParsingError(description: "the path of a socket \(what)") }
+        let (count, most) = (text.utf8.count, Self.greatestByteCount)
+        guard text.utf8.first == UInt8(ascii: "/") else { throw fault("must begin with '/'") }
+        guard !text.utf8.contains(0) else { throw fault("holds no NUL byte") }
+        guard count <= most else { throw fault("has at most \(most) bytes, and this one \(count)") }
+        description = text
+    }
+}
+
+/// The permissions of a socket's file: a client needs the right to write to it.
+package struct UnixSocketMode: Hashable, Sendable, CustomStringConvertible {
+    /// `0660`: the service's user and group.
+    package static let standard = UnixSocketMode(bits: 0o660)
+
+    let bits: UInt32
+
+    private init(bits: UInt32) { self.bits = bits }
+
+    /// Reads three or four octal digits; nil for any other text, and if the owner could not read and write.
+    package init?(_ text: String) {
+        guard (3...4).contains(text.utf8.count), text.first != "+", let bits = UInt32(text, radix: 8),
+            (0o600...0o777).contains(bits)
+        else { return nil }
+        self.bits = bits
+    }
+
+    /// True if every user of the machine may connect: write permission is enough (unix(7)).
+    package var isForEverybody: Bool { bits & 0o002 != 0 }
+
+    package var description: String { "0" + String(bits, radix: 8) }
 }

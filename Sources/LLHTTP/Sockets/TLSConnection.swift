@@ -1,18 +1,12 @@
 internal import CLLOpenSSL.TLS
 internal import LLJOSE
 
-#if canImport(Musl)
-internal import Musl
-#else
-internal import Glibc
-#endif
-
 /// One TLS connection over a non-blocking descriptor that the caller owns; it belongs to one thread at a time.
 ///
 /// Every call returns at once. After `wantRead` or `wantWrite`, wait until the descriptor is readable or writable, then
 /// repeat the same call. OpenSSL's error queue is empty when a call returns.
 @safe package final class TLSConnection {
-    package typealias Transfer = Socket.Transfer
+    nonisolated(unsafe) private static let socketMethod = unsafe CLLOpenSSL_BIO_socket_method()
 
     let pointer: OpaquePointer
     // Keeps the settings alive as long as the connection. OpenSSL counts a reference of its own as well.
@@ -42,7 +36,7 @@ internal import Glibc
     }
 
     private init(_ context: TLSContext, _ descriptor: Int32, longestMessage: UInt32) throws(TLSError) {
-        guard let method = unsafe socketMethod, let pointer = unsafe SSL_new(context.pointer) else {
+        guard let method = unsafe Self.socketMethod, let pointer = unsafe SSL_new(context.pointer) else {
             throw .failure(of: "a TLS connection")
         }
         self.context = context
@@ -52,13 +46,9 @@ internal import Glibc
     }
 
     deinit { unsafe SSL_free(pointer) }
-}
 
-nonisolated(unsafe) private let socketMethod = unsafe CLLOpenSSL_BIO_socket_method()
-
-extension TLSConnection {
     /// - Returns: `wantRead` or `wantWrite`; nil once the handshake is done.
-    package func handshake() throws(TLSError) -> Transfer? {
+    package func handshake() throws(TLSError) -> Socket.Transfer? {
         ERR_clear_error()
         unsafe CLLOpenSSL_SSL_begin_reading(pointer)
         switch try outcome(of: unsafe SSL_do_handshake(pointer)) {
@@ -69,7 +59,7 @@ extension TLSConnection {
     }
 
     /// Does the same as ``Socket/receive(_:into:atMost:)``, decrypted: one record at most.
-    package func read(into buffer: inout [UInt8], atMost most: Int = .max) throws(TLSError) -> Transfer {
+    package func read(into buffer: inout [UInt8], atMost most: Int = .max) throws(TLSError) -> Socket.Transfer {
         ERR_clear_error()
         let capacity = Int32(clamping: min(buffer.count, most))
         // `SSL_read` of zero bytes has no defined outcome.
@@ -80,7 +70,7 @@ extension TLSConnection {
     }
 
     /// Does the same as ``Socket/send(_:_:from:)``, encrypted: one record at most.
-    package func write(_ bytes: [UInt8], from offset: Int = 0) throws(TLSError) -> Transfer {
+    package func write(_ bytes: [UInt8], from offset: Int = 0) throws(TLSError) -> Socket.Transfer {
         ERR_clear_error()
         let rest = bytes.span.extracting(offset...)
         guard !rest.isEmpty else { return .bytes(0) }
@@ -100,9 +90,7 @@ extension TLSConnection {
     package var hasPendingBytes: Bool { unsafe SSL_pending(pointer) > 0 }
 
     /// True if OpenSSL keeps a buffer for a record that has arrived only in part, or was read only in part.
-    package var holdsPartialInput: Bool {
-        unsafe CLLOpenSSL_SSL_holds_partial_input(pointer) == 1
-    }
+    package var holdsPartialInput: Bool { unsafe CLLOpenSSL_SSL_holds_partial_input(pointer) == 1 }
 
     /// Server: true if the client had to show a certificate.
     package var verifiesClient: Bool { unsafe SSL_get_verify_mode(pointer) & SSL_VERIFY_PEER != 0 }
@@ -110,9 +98,9 @@ extension TLSConnection {
     package var version: String { unsafe String(cString: SSL_get_version(pointer)) }
 
     /// - Parameter result: A number of bytes, or 1 after a handshake; anything less is no success.
-    private func outcome(of result: Int32) throws(TLSError) -> Transfer {
+    private func outcome(of result: Int32) throws(TLSError) -> Socket.Transfer {
         if result > 0 { return .bytes(Int(result)) }
-        let errno = errno
+        let errno = CLLOpenSSL_errno()
         switch unsafe SSL_get_error(pointer, result) {
         case SSL_ERROR_WANT_READ: return .wantRead
         case SSL_ERROR_WANT_WRITE: return .wantWrite
@@ -155,9 +143,18 @@ package enum TLSError: Error, Equatable, Sendable, CustomStringConvertible {
         case .system(let errno): "the connection failed: \(Self.systemReason(errno))"
         }
     }
-}
 
-extension TLSError {
+    /// Throws unless the result is 1, which OpenSSL's functions return on success.
+    static func require(_ result: Int32, _ subject: String, in file: String? = nil) throws(TLSError) {
+        guard result == 1 else { throw .failure(of: subject, in: file) }
+    }
+
+    /// A failed step of the set-up, with OpenSSL's reason and the file concerned.
+    static func failure(of subject: String, in file: String? = nil) -> TLSError {
+        let place = file.map { " in \($0)" } ?? ""
+        return .configuration("\(subject)\(place): \(drainQueue() ?? "no reason given")")
+    }
+
     /// Empties this thread's OpenSSL error queue and returns the reason of its oldest entry, the root of the failure.
     static func drainQueue() -> String? { OpenSSLError.drainQueue(wordsOfErrno: systemReason) }
 
@@ -171,8 +168,7 @@ extension TLSError {
         case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT, X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY,
             X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
             "certificate is not issued by a trusted authority"
-        default:
-            unsafe String(cString: X509_verify_cert_error_string(code))
+        default: unsafe String(cString: X509_verify_cert_error_string(code))
         }
     }
 }

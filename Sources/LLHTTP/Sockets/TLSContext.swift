@@ -68,10 +68,9 @@ internal import LLJOSE
             let name = Array("limited-login".utf8)
             let named = unsafe SSL_CTX_set_session_id_context(pointer, name, UInt32(name.count))
             try TLSError.require(named, "session resumption")
-            unsafe CLLOpenSSL_SSL_CTX_resume_by_ticket(pointer, 3_600)
+            _ = unsafe SSL_CTX_set_timeout(pointer, 3_600)
         }
-        unsafe CLLOpenSSL_SSL_CTX_set_longest_chain(pointer, Self.handshakeMessageBytes)
-        unsafe CLLOpenSSL_SSL_CTX_read_one_record(pointer)
+        unsafe CLLOpenSSL_SSL_CTX_bound_input(pointer, Self.handshakeMessageBytes)
         chooseHTTP1()
     }
 
@@ -125,29 +124,10 @@ internal import LLJOSE
     }
 
     deinit { unsafe SSL_CTX_free(pointer) }
-}
 
-extension TLSError {
-    /// Throws unless the result is 1, which OpenSSL's functions return on success.
-    static func require(_ result: Int32, _ subject: String, in file: String? = nil) throws(TLSError) {
-        guard result == 1 else { throw .failure(of: subject, in: file) }
-    }
-
-    /// A failed step of the set-up, with OpenSSL's reason and the file concerned.
-    static func failure(of subject: String, in file: String? = nil) -> TLSError {
-        let reason = drainQueue() ?? "no reason given"
-        guard let file else { return .configuration("\(subject): \(reason)") }
-        return .configuration("\(subject) in \(file): \(reason)")
-    }
-}
-
-/// `http/1.1` in ALPN's encoding: each name follows its length (RFC 7301, 3.1).
-private let http1: [UInt8] = [8, 0x68, 0x74, 0x74, 0x70, 0x2F, 0x31, 0x2E, 0x31]
-
-extension TLSContext {
     /// Server: chooses `http/1.1` if the client offers it, and refuses a client that offers only others (RFC 7301,
     /// 3.2).
-    func chooseHTTP1() {
+    private func chooseHTTP1() {
         unsafe SSL_CTX_set_alpn_select_cb(
             pointer,
             { _, chosen, chosenCount, offered, offeredCount, _ in
@@ -163,7 +143,7 @@ extension TLSContext {
         )
     }
 
-    func admitClients(of file: String) throws(TLSError) {
+    private func admitClients(of file: String) throws(TLSError) {
         guard unsafe SSL_CTX_load_verify_locations(pointer, file, nil) == 1,
             let names = unsafe SSL_load_client_CA_file(file)
         else { throw .failure(of: "the client authorities", in: file) }
@@ -171,3 +151,6 @@ extension TLSContext {
         unsafe SSL_CTX_set_verify(pointer, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nil)
     }
 }
+
+/// `http/1.1` in ALPN's encoding: each name follows its length (RFC 7301, 3.1).
+private let http1: [UInt8] = [8, 0x68, 0x74, 0x74, 0x70, 0x2F, 0x31, 0x2E, 0x31]

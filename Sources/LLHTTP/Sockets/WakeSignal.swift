@@ -1,12 +1,6 @@
 internal import CLLSystem
 internal import Synchronization
 
-#if canImport(Musl)
-internal import Musl
-#else
-internal import Glibc
-#endif
-
 /// Ends waits of other threads, from any thread: an event descriptor that is readable from ``set()`` until ``clear()``.
 package final class WakeSignal: Sendable {
     /// The event descriptor, or the negated error number if the system had none left.
@@ -68,16 +62,14 @@ package enum BlockingWait {
         polled.append(pollfd(fd: signal?.descriptor ?? -1, events: Int16(POLLIN), revents: 0))
         while true {
             if let signal, signal.isGiven { return .signal }
-            var time = milliseconds(until: deadline)
+            var time = milliseconds(from: MonotonicClock.now(), until: deadline)
             // A signal without a descriptor ends no poll, so the loop checks it once a second.
             if signal?.error != nil { time = time < 0 ? 1_000 : min(time, 1_000) }
             // The array is written within its own count.
-            let count = unsafe poll(&polled, nfds_t(polled.count), time)
-            if count < 0 {
-                // The call was interrupted, or the system has no memory: the caller then checks again.
-                if errno == EINTR { continue }
-                return .deadline
-            }
+            let result = unsafe platform_poll(&polled, polled.count, time)
+            if result == -EINTR { continue }
+            // The system has no memory: the caller then checks again.
+            if result < 0 { return .deadline }
             if polled[interests.count].revents != 0 { return .signal }
             if let position = polled.firstIndex(where: { $0.revents != 0 }) { return .ready(position) }
             if MonotonicClock.now() >= deadline { return .deadline }
@@ -86,9 +78,9 @@ package enum BlockingWait {
 
     /// Milliseconds until a moment, rounded up, so that a wait never ends just before it; -1 for
     /// ``MonotonicInstant/never``.
-    private static func milliseconds(until deadline: MonotonicInstant) -> Int32 {
+    static func milliseconds(from now: MonotonicInstant, until deadline: MonotonicInstant) -> Int32 {
         if deadline == .never { return -1 }
-        let left = deadline.nanoseconds(since: MonotonicClock.now())
+        let left = deadline.nanoseconds(since: now)
         return Int32(min(left / 1_000_000 + (left % 1_000_000 == 0 ? 0 : 1), 86_400_000))
     }
 }

@@ -21,7 +21,7 @@ struct ConnectionTableTests {
         #expect(table.countOfPeer(other) == 0 && table.count == 6)
         for connection in [connections[4], connections[0], connections[0]] { table.remove(connection) }
         #expect(table.greatestPeer()?.peer == peers[1] && table.greatestPeer()?.count == 2)
-        #expect(table.isFrom(peers[3], connections[3]) && !table.isFrom(peers[1], connections[3]))
+        #expect(table.peer(of: connections[3]) == peers[3])
         #expect(table.countOfPeer(connections[0]) == 0 && table.count == 4)
     }
 

@@ -288,12 +288,6 @@ package struct HTTPServerLimits: Sendable, Equatable {
 
     package init() {}
 
-    /// Cuts ``handshakes`` to seven eighths of a worker's share of the memory, so that handshakes wait before any is
-    /// closed for memory. The least is 4, so that a quarter of them is one.
-    mutating func fitHandshakes(into memoryShare: Int) {
-        handshakes = min(handshakes, max(memoryShare / 8 * 7 / Connection.handshakeBytes, 4))
-    }
-
     /// Descriptors not used by the service's connections: 512, for connections to the administrative listener and those
     /// held beyond a limit (384), for calls to Facebook, the store and the backend, and for files.
     private static let otherDescriptors = 512

@@ -46,7 +46,8 @@ struct Worker: ~Copyable {
         var limits = server.configuration.limits
         workerCount = max(server.handles.withLock { $0.count }, 1)
         memoryShare = limits.connectionBytes / workerCount
-        limits.fitHandshakes(into: memoryShare)
+        // Seven eighths of the share: handshakes wait before any is closed for memory. A quarter of 4 is one.
+        limits.handshakes = min(limits.handshakes, max(memoryShare / 8 * 7 / Connection.handshakeBytes, 4))
         self.limits = limits
         self.server = server
         tls = server.configuration.tls.map { Published.Copy($0) }

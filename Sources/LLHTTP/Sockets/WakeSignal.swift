@@ -7,13 +7,9 @@ package final class WakeSignal: Sendable {
     package let descriptor: Int32
     private let given = Atomic<Bool>(false)
 
-    package init() {
-        descriptor = platform_event_descriptor()
-    }
+    package init() { descriptor = platform_event_descriptor() }
 
-    deinit {
-        if descriptor >= 0 { platform_close(descriptor) }
-    }
+    deinit { if descriptor >= 0 { platform_close(descriptor) } }
 
     /// The reason why there is no descriptor, so that a wait sees the signal up to a second late; nil if there is one.
     package var error: SocketError? {

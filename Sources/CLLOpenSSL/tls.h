@@ -182,18 +182,6 @@ static inline void CLLOpenSSL_SSL_CTX_bound_input(SSL_CTX *context, long longest
     SSL_CTX_clear_mode(context, SSL_MODE_AUTO_RETRY);
 }
 
-/// The certificates sent after the server's own; NULL if there are none.
-static inline STACK_OF(X509) *CLLOpenSSL_SSL_CTX_chain(SSL_CTX *context) {
-    STACK_OF(X509) *chain = NULL;
-    return SSL_CTX_get0_chain_certs(context, &chain) == 1 ? chain : NULL;
-}
-
-static inline int CLLOpenSSL_chain_count(const STACK_OF(X509) *chain) { return chain == NULL ? 0 : sk_X509_num(chain); }
-
-static inline X509 *CLLOpenSSL_chain_certificate(const STACK_OF(X509) *chain, int index) {
-    return sk_X509_value(chain, index);
-}
-
 static inline int64_t CLLOpenSSL_seconds(const ASN1_TIME *time) {
     ASN1_TIME *epoch = ASN1_TIME_set(NULL, 0);
     int days = 0, seconds = 0;
@@ -202,13 +190,22 @@ static inline int64_t CLLOpenSSL_seconds(const ASN1_TIME *time) {
     return is_read ? (int64_t)days * 86400 + seconds : -1;
 }
 
-/// Seconds since 1970 of a certificate's `notBefore` and `notAfter`; -1 if it cannot be read.
-static inline int64_t CLLOpenSSL_X509_start(const X509 *certificate) {
-    return CLLOpenSSL_seconds(X509_get0_notBefore(certificate));
-}
-
-static inline int64_t CLLOpenSSL_X509_expiry(const X509 *certificate) {
-    return CLLOpenSSL_seconds(X509_get0_notAfter(certificate));
+/// The latest start and the earliest end of the certificates that the server sends, in seconds since 1970. The end is -1
+/// if there is no certificate, or one that cannot be read.
+static inline void CLLOpenSSL_SSL_CTX_certificate_times(SSL_CTX *context, int64_t *start, int64_t *end) {
+    const X509 *certificate = SSL_CTX_get0_certificate(context);
+    // A chain that is missing has -1 certificates.
+    STACK_OF(X509) *chain = NULL;
+    SSL_CTX_get0_chain_certs(context, &chain);
+    *start = -1;
+    *end = certificate == NULL ? -1 : INT64_MAX;
+    for (int index = 0; certificate != NULL; index++) {
+        int64_t from = CLLOpenSSL_seconds(X509_get0_notBefore(certificate));
+        int64_t until = CLLOpenSSL_seconds(X509_get0_notAfter(certificate));
+        if (from > *start) *start = from;
+        if (until < *end) *end = until;
+        certificate = index < sk_X509_num(chain) ? sk_X509_value(chain, index) : NULL;
+    }
 }
 
 static inline int CLLOpenSSL_SSL_set_host_name(SSL *connection, const char *name) {

@@ -229,8 +229,7 @@ struct HTTPSExchange {
     }
 
     private func readBody(_ framing: BodyFraming, begun: ArraySlice<UInt8>) throws(ClientError) -> [UInt8] {
-        var length = Int.max
-        if case .length(let declared) = framing { length = declared }
+        let length = if case .length(let declared) = framing { declared } else { Int.max }
         // A body with too great a declared length is refused before it is read.
         guard length == .max || length <= bodyLimit else { throw .bodyTooLarge(limit: bodyLimit) }
         var decoder = ChunkedDecoder(limits: HTTPLimits(), bodyLimit: bodyLimit)

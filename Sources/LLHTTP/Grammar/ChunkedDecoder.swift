@@ -70,15 +70,18 @@ package struct ChunkedDecoder: Sendable {
             remaining = Int(digit)
             state = .size
         case (.size, _):
-            if let digit = Hexadecimal.value(byte) {
-                // RFC 9112 §7.1: the size must not overflow. Below 2^58 another four bits fit, even after leading
-                // zeros.
-                guard sizeDigits < 16, remaining >> 58 == 0 else { throw .malformedChunk }
-                sizeDigits += 1
-                remaining = remaining << 4 | Int(digit)
-            } else {
-                try endSize(byte)
+            guard let digit = Hexadecimal.value(byte) else {
+                // remaining < 2^62 and total <= bodyLimit, so the difference is at least 0 and the sum at most bodyLimit.
+                guard remaining <= bodyLimit - total else { throw .bodyTooLarge }
+                total += remaining
+                state = byte == ASCII.carriageReturn ? .sizeLineFeed : .extensionPadding
+                if state == .extensionPadding { try receiveExtension(byte) }
+                return
             }
+            // RFC 9112 §7.1: the size must not overflow. Below 2^58 another four bits fit, even after leading zeros.
+            guard sizeDigits < 16, remaining >> 58 == 0 else { throw .malformedChunk }
+            sizeDigits += 1
+            remaining = remaining << 4 | Int(digit)
         case (.sizeLineFeed, ASCII.lineFeed): state = remaining == 0 ? .trailer : .data
         case (.sizeLineFeed, _): throw .malformedLineEnd
         // RFC 9112 §7.1: CRLF follows the data.
@@ -86,18 +89,6 @@ package struct ChunkedDecoder: Sendable {
         case (.dataLineFeed, ASCII.lineFeed): state = .sizeStart
         case (.dataReturn, _), (.dataLineFeed, _): throw .malformedChunk
         default: try receiveExtension(byte)
-        }
-    }
-
-    private mutating func endSize(_ byte: UInt8) throws(HTTPRefusal) {
-        // remaining < 2^62 and total <= bodyLimit, so the difference is at least 0 and the sum at most bodyLimit.
-        guard remaining <= bodyLimit - total else { throw .bodyTooLarge }
-        total += remaining
-        if byte == ASCII.carriageReturn {
-            state = .sizeLineFeed
-        } else {
-            state = .extensionPadding
-            try receiveExtension(byte)
         }
     }
 

@@ -210,13 +210,17 @@ struct FieldLines: Sendable {
             guard count < countLimit else { throw .tooManyFields }
             let end = min(bytes.count, limit)
             var (index, isKept) = (position, true)
-            guard try readName(bytes, &index, end, &isKept) else { return try needMore(end) }
-            let name = position..<index - 1
-            let valueEnd = FieldGrammar.endOfValue(bytes, max(index, checked), end)
+            var valueEnd = end
+            if try readName(bytes, &index, end, &isKept) {
+                valueEnd = FieldGrammar.endOfValue(bytes, max(index, checked), end)
+            }
             if valueEnd == end {
                 checked = end
-                return try needMore(end)
+                // The line continues at `end`, if it may.
+                guard end < limit else { throw .headerSectionTooLarge }
+                return .needMore
             }
+            let name = position..<index - 1
             // RFC 9110 §5.5: CR, LF, NUL and other control bytes in a value are refused. RFC 9112 §2.2: LF alone is not a
             // line end here.
             guard bytes[valueEnd] == ASCII.carriageReturn else {
@@ -260,12 +264,6 @@ struct FieldLines: Sendable {
         }
         guard index < limit else { throw .headerSectionTooLarge }
         return false
-    }
-
-    /// The line continues at `end`, if it may.
-    private func needMore(_ end: Int) throws(HTTPRefusal) -> Event {
-        guard end < limit else { throw .headerSectionTooLarge }
-        return .needMore
     }
 }
 
@@ -338,7 +336,14 @@ struct Framing {
 
     /// Checks the whole section of a request and completes its head.
     func judge(_ bytes: Span<UInt8>, into head: inout RequestHead) throws(HTTPRefusal) {
-        try judgeHost(bytes, into: &head)
+        // RFC 9112 §3.2: HTTP/1.1 without Host, with more than one, or with an invalid one is 400. An empty Host is
+        // refused too, because every resource of this server has an authority.
+        if hosts > 0 || head.minorVersion > 0 {
+            guard hosts == 1 else { throw .invalidHost }
+            guard Authority.isValid(bytes, host) else { throw .invalidHost }
+            // RFC 9112 §3.2.2: the authority of an absolute-form target replaces the Host field.
+            if head.authority == nil { head.authority = host }
+        }
         switch try length(minorVersion: head.minorVersion) {
         case .undeclared: break
         case .length(let count): head.contentLength = count
@@ -353,18 +358,6 @@ struct Framing {
             guard !expectsOther else { throw .expectationFailed }
             head.expectsContinue = expectsContinue
         }
-    }
-
-    /// RFC 9112 §3.2: HTTP/1.1 without Host, with more than one, or with an invalid one is 400. An empty Host is
-    /// refused too, because every resource of this server has an authority.
-    private func judgeHost(_ bytes: Span<UInt8>, into head: inout RequestHead) throws(HTTPRefusal) {
-        guard hosts == 1 else {
-            if hosts == 0, head.minorVersion == 0 { return }
-            throw .invalidHost
-        }
-        guard Authority.isValid(bytes, host) else { throw .invalidHost }
-        // RFC 9112 §3.2.2: the authority of an absolute-form target replaces the Host field.
-        if head.authority == nil { head.authority = host }
     }
 
     /// RFC 9112 §6.1 and §6.3: at most one valid declaration of the length; everything else closes the connection.

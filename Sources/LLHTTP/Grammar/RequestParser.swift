@@ -173,30 +173,7 @@ package struct RequestHead: ~Copyable {
     package func count(of name: StaticString, in bytes: Span<UInt8>) -> Int {
         fields.count { bytes.equalIgnoringCase($0.name, name) }
     }
-}
 
-/// The request method, compared by exact bytes (RFC 9110 §9.1: methods are case-sensitive).
-package enum HTTPMethod: UInt8, Sendable, CaseIterable {
-    case get, head, post, put, delete, connect, options, trace, patch, query
-    /// A valid token that is not a method of RFC 9110, RFC 5789 (PATCH) or the QUERY extension.
-    case unrecognized
-
-    /// True if a request of this method may be sent twice (RFC 9110 §9.2.2).
-    package var isIdempotent: Bool { self != .post }
-
-    private static let names: [StaticString] = [
-        "GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH", "QUERY", "_OTHER",
-    ]
-
-    /// The method's name; `_OTHER` for an unrecognised one, as in OpenTelemetry.
-    package var name: StaticString { Self.names[Int(rawValue)] }
-
-    package init(_ bytes: Span<UInt8>, _ range: Range<Int>) {
-        self = Self.allCases.first { bytes.equal(range, $0.name) } ?? .unrecognized
-    }
-}
-
-extension RequestHead {
     /// Checks which of the four forms the target has (RFC 9112 §3.2), and records its parts.
     mutating func splitTarget(_ bytes: Span<UInt8>, _ target: Range<Int>) throws(HTTPRefusal) {
         // RFC 9112 §3.2.3: authority-form is for CONNECT alone. RFC 9110 §15.6.2: this server does not support tunnels.
@@ -251,6 +228,27 @@ extension RequestHead {
         guard Authority.isValid(bytes, start..<end) else { throw .malformedTarget }
         authority = start..<end
         try splitPath(bytes, end..<target.upperBound)
+    }
+}
+
+/// The request method, compared by exact bytes (RFC 9110 §9.1: methods are case-sensitive).
+package enum HTTPMethod: UInt8, Sendable, CaseIterable {
+    case get, head, post, put, delete, connect, options, trace, patch, query
+    /// A valid token that is not a method of RFC 9110, RFC 5789 (PATCH) or the QUERY extension.
+    case unrecognized
+
+    /// True if a request of this method may be sent twice (RFC 9110 §9.2.2).
+    package var isIdempotent: Bool { self != .post }
+
+    private static let names: [StaticString] = [
+        "GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH", "QUERY", "_OTHER",
+    ]
+
+    /// The method's name; `_OTHER` for an unrecognised one, as in OpenTelemetry.
+    package var name: StaticString { Self.names[Int(rawValue)] }
+
+    package init(_ bytes: Span<UInt8>, _ range: Range<Int>) {
+        self = Self.allCases.first { bytes.equal(range, $0.name) } ?? .unrecognized
     }
 }
 

@@ -8,9 +8,7 @@ package final class ClientStream {
     /// True if the last transfer waits for space in the socket; a handshake or a renewed key may need either direction.
     private var wantsSpace = false
 
-    package init(_ socket: consuming Socket) {
-        self.socket = socket
-    }
+    package init(_ socket: consuming Socket) { self.socket = socket }
 
     /// Runs the TLS handshake, in which the peer's certificate and name are verified.
     package func secure(

@@ -16,9 +16,7 @@ package final class NameResolver: Sendable {
     private let lookup: Lookup
     private let left = Atomic<Int>(0)
 
-    package init(_ lookup: @escaping Lookup = NameResolver.system) {
-        self.lookup = lookup
-    }
+    package init(_ lookup: @escaping Lookup = NameResolver.system) { self.lookup = lookup }
 
     /// The addresses of a host, in the order to try them. An IP literal is returned without a look-up.
     package func addresses(
@@ -52,15 +50,12 @@ package final class NameResolver: Sendable {
             if progress.isLeft { left.add(1, ordering: .relaxed) }
             return progress.result
         }
-        switch event {
-        case .ready: break
-        case .signal: throw .cancelled
-        case .deadline: throw .timedOut(phase: .resolving)
-        }
-        switch outcome {
-        case .success(let addresses) where !addresses.isEmpty: return addresses.map { $0.with(port: port) }
-        case .success, nil: throw .nameNotResolved(host: host, reason: "it has no address")
-        case .failure(let failure): throw failure
+        switch (event, outcome) {
+        case (.signal, _): throw .cancelled
+        case (.deadline, _): throw .timedOut(phase: .resolving)
+        case (.ready, .success(let addresses)) where !addresses.isEmpty: return addresses.map { $0.with(port: port) }
+        case (.ready, .failure(let failure)): throw failure
+        case (.ready, _): throw .nameNotResolved(host: host, reason: "it has no address")
         }
     }
 

@@ -5,9 +5,7 @@ internal import CLLSystem
 package struct Socket: ~Copyable {
     package let descriptor: Int32
 
-    package init(takingOwnershipOf descriptor: Int32) {
-        self.descriptor = descriptor
-    }
+    package init(takingOwnershipOf descriptor: Int32) { self.descriptor = descriptor }
 
     deinit {
         // The system frees the number even if it reports an error, so a close is not repeated.
@@ -97,9 +95,7 @@ package struct Socket: ~Copyable {
     }
 
     /// Sends at once instead of waiting to fill a segment (`TCP_NODELAY`).
-    package func setNoDelay() {
-        _ = platform_set_no_delay(descriptor)
-    }
+    package func setNoDelay() { _ = platform_set_no_delay(descriptor) }
 
     package func localAddress() throws(SocketError) -> SocketAddress {
         var system = platform_address()

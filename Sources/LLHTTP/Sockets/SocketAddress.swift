@@ -44,9 +44,7 @@ package struct SocketAddress: Hashable, Sendable, CustomStringConvertible {
     package func with(port: UInt16) -> SocketAddress { SocketAddress(bytes: bytes, port: port) }
 
     /// `127.0.0.1:8080` or `[::1]:8080`.
-    package var description: String {
-        isIPv6 ? "[\(host)]:\(port)" : "\(host):\(port)"
-    }
+    package var description: String { isIPv6 ? "[\(host)]:\(port)" : "\(host):\(port)" }
 
     /// Reads `127.0.0.1:8080`, `[::1]:8080` or `localhost:8080` (IPv4 loopback); nil for any other text.
     package init?(_ text: String) {

@@ -82,15 +82,9 @@ internal import LLJOSE
     /// Server: the latest start and the earliest end of the certificates it sends, in seconds since 1970; nil if it has none
     /// or one that cannot be read.
     package var certificateTimes: (start: Int64, end: Int64)? {
-        guard let own = unsafe SSL_CTX_get0_certificate(pointer) else { return nil }
-        var times = (start: unsafe CLLOpenSSL_X509_start(own), end: unsafe CLLOpenSSL_X509_expiry(own))
-        let chain = unsafe CLLOpenSSL_SSL_CTX_chain(pointer)
-        // In bounds: an index stays below the count of the chain, and nothing changes the chain after `init`.
-        for index in 0..<max(0, unsafe CLLOpenSSL_chain_count(chain)) {
-            guard let certificate = unsafe CLLOpenSSL_chain_certificate(chain, index) else { continue }
-            times.start = max(times.start, unsafe CLLOpenSSL_X509_start(certificate))
-            times.end = min(times.end, unsafe CLLOpenSSL_X509_expiry(certificate))
-        }
+        var times: (start: Int64, end: Int64) = (0, 0)
+        // Both are values of this function.
+        unsafe CLLOpenSSL_SSL_CTX_certificate_times(pointer, &times.start, &times.end)
         return times.end < 0 ? nil : times
     }
 

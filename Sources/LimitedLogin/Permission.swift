@@ -72,15 +72,14 @@ package struct PermissionSet: OptionSet, Hashable, Sendable {
     package init(rawValue: UInt16) { self.rawValue = rawValue }
 
     package init(_ permission: Permission) { rawValue = 1 << permission.place }
+    package init(_ permissions: [Permission]) { self.init(permissions.map { PermissionSet($0) }) }
 
     package func contains(_ permission: Permission) -> Bool { contains(PermissionSet(permission)) }
 
-    package var permissions: [Permission] {
-        Permission.allCases.filter { contains($0) }
-    }
+    package var permissions: [Permission] { Permission.allCases.filter { contains($0) } }
 
     /// The gaming permissions. Their claims are the same as those of `public_profile`.
-    static let gaming: PermissionSet = [PermissionSet(.gamingProfile), PermissionSet(.gamingUserPicture)]
+    static let gaming = PermissionSet([.gamingProfile, .gamingUserPicture])
 
     /// The part of `satisfied` that was granted to a login that requested `asked`: the gaming permissions if it
     /// requested them in place of `public_profile`, else `public_profile`.

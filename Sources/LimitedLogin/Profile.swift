@@ -56,9 +56,10 @@ package enum ClaimName: Int, CaseIterable, Sendable {
 
     package var spelling: String { Self.spellings[rawValue] }
 
-    static let spellings =
+    private static let spellings =
         ["iss", "aud", "sub", "jti", "nonce", "cnf"] + PersonalClaim.table.map { "\($0.name)" }
         + ["iat", "exp", "nbf", "azp", "at_hash"]
+    static let names = JSONNameTable(spellings)
 }
 
 /// A claim about the person, with its names and readers. Everything that reads or writes such a claim follows ``rows``. A new
@@ -98,8 +99,6 @@ package struct PersonalClaim: Sendable {
     /// The permissions that the claim shows as granted; Graph tells the field for the first one.
     let permissions: PermissionSet
     let permission: Permission
-    /// True if the claim is also told at `/introspect` and `/auth`, and to the consumers of own tokens.
-    package let isTold: Bool
 
     private static func row(
         _ claim: ClaimName,
@@ -107,9 +106,8 @@ package struct PersonalClaim: Sendable {
         as member: StaticString? = nil,
         _ fact: Fact,
         of permission: Permission,
-        _ others: PermissionSet = [],
-        field: StaticString? = nil,
-        isTold: Bool = false
+        _ other: Permission? = nil,
+        field: StaticString? = nil
     ) -> (claim: PersonalClaim, fact: Fact) {
         let row = PersonalClaim(
             claim: claim,
@@ -117,42 +115,45 @@ package struct PersonalClaim: Sendable {
             member: member ?? name,
             field: field ?? member ?? name,
             kind: fact.kind,
-            permissions: others.union(PermissionSet(permission)),
-            permission: permission,
-            isTold: isTold
+            permissions: PermissionSet([permission, other].compactMap { $0 }),
+            permission: permission
         )
         return (row, fact)
     }
 
-    /// The rows, in the order of ``ClaimName`` and of the members of a profile.
-    static let rows = [
-        row(.name, "name", .text(\.name), of: .publicProfile, PermissionSet(.gamingProfile), isTold: true),
-        row(.givenName, "given_name", as: "first_name", .text(\.firstName), of: .publicProfile, isTold: true),
-        row(.middleName, "middle_name", .text(\.middleName), of: .publicProfile, isTold: true),
-        row(.familyName, "family_name", as: "last_name", .text(\.lastName), of: .publicProfile, isTold: true),
-        row(.email, "email", .text(\.email), of: .email, isTold: true),
+    /// The claims that are also told at `/introspect` and `/auth`, and to the consumers of own tokens.
+    static let toldRows = [
+        row(.name, "name", .text(\.name), of: .publicProfile, .gamingProfile),
+        row(.givenName, "given_name", as: "first_name", .text(\.firstName), of: .publicProfile),
+        row(.middleName, "middle_name", .text(\.middleName), of: .publicProfile),
+        row(.familyName, "family_name", as: "last_name", .text(\.lastName), of: .publicProfile),
+        row(.email, "email", .text(\.email), of: .email),
         row(
             .picture,
             "picture",
             as: "image_url",
             .text(\.imageURL),
             of: .publicProfile,
-            PermissionSet(.gamingUserPicture),
-            field: "picture",
-            isTold: true
+            .gamingUserPicture,
+            field: "picture"
         ),
-        row(.userLink, "user_link", as: "link_url", .text(\.linkURL), of: .userLink, field: "link"),
-        row(.userFriends, "user_friends", as: "friend_ids", .list(\.friendIDs), of: .userFriends, field: "friends"),
-        row(.userBirthday, "user_birthday", as: "birthday", .birthday(\.birthday), of: .userBirthday),
-        row(.userAgeRange, "user_age_range", as: "age_range", .ageRange(\.ageRange), of: .userAgeRange),
-        row(.userHometown, "user_hometown", as: "hometown", .place(\.hometown), of: .userHometown),
-        row(.userLocation, "user_location", as: "location", .place(\.location), of: .userLocation),
-        row(.userGender, "user_gender", as: "gender", .text(\.gender), of: .userGender),
     ]
+
+    /// The rows, in the order of ``ClaimName`` and of the members of a profile.
+    static let rows =
+        toldRows + [
+            row(.userLink, "user_link", as: "link_url", .text(\.linkURL), of: .userLink, field: "link"),
+            row(.userFriends, "user_friends", as: "friend_ids", .list(\.friendIDs), of: .userFriends, field: "friends"),
+            row(.userBirthday, "user_birthday", as: "birthday", .birthday(\.birthday), of: .userBirthday),
+            row(.userAgeRange, "user_age_range", as: "age_range", .ageRange(\.ageRange), of: .userAgeRange),
+            row(.userHometown, "user_hometown", as: "hometown", .place(\.hometown), of: .userHometown),
+            row(.userLocation, "user_location", as: "location", .place(\.location), of: .userLocation),
+            row(.userGender, "user_gender", as: "gender", .text(\.gender), of: .userGender),
+        ]
 
     /// The rows without their properties. A request copies them, so they hold no reference.
     package static let table = rows.map(\.claim)
-    package static let told = table.filter(\.isTold)
+    package static let told = toldRows.map(\.claim)
 }
 
 extension Profile {
@@ -173,7 +174,7 @@ extension Profile {
 
     package var told: [TokenIssuer.Claim: String] {
         var told: [TokenIssuer.Claim: String] = [:]
-        for (row, fact) in PersonalClaim.rows where row.isTold {
+        for (row, fact) in PersonalClaim.toldRows {
             if case .text(let fact) = fact { told[TokenIssuer.Claim(row.claim)] = self[keyPath: fact] }
         }
         return told
@@ -367,14 +368,8 @@ extension Birthday: Codable {
     public init(from decoder: any Decoder) throws {
         let text = try decoder.singleValueContainer().decode(String.self)
         let parts = text.split(separator: "-", omittingEmptySubsequences: false)
-        let facebook =
-            switch parts.count {
-            case 1: text
-            case 3 where parts[0] == "0000": "\(parts[1])/\(parts[2])"
-            case 3: "\(parts[1])/\(parts[2])/\(parts[0])"
-            default: ""
-            }
-        // The parser of Facebook's spelling decides if the date exists.
+        // Facebook's spelling has the year at its end, if at all; its parser decides if the date exists.
+        let facebook = (parts.dropFirst() + parts.prefix(1).filter { $0 != "0000" }).joined(separator: "/")
         guard let birthday = Birthday(facebook.utf8.span, 0..<facebook.utf8.count), birthday.description == text
         else { throw DecodingError.unfit("no birthday", decoder) }
         self = birthday

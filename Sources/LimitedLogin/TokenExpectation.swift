@@ -35,46 +35,43 @@ public struct TokenExpectation: Equatable, Sendable, Redacted {
 
 /// The tie between a token and one login: the login itself, or a refresh of it.
 public struct TokenBinding: Equatable, Sendable, Redacted {
-    /// A requirement on the `nonce` claim. The verdict refuses an invalid nonce.
-    package enum LoginNonce: Equatable, Sendable {
-        case nonce([UInt8])
-        case rawNonce([UInt8])
-        case issuedNonce
-    }
-
     /// What the verifier's ``NonceIssuer`` is asked about the nonce.
     package enum Issue: Equatable, Sendable {
         /// A nonce of the issuer must not have expired; any other nonce is only compared.
         case recognized
-        /// The nonce must be one of the issuer's, and must not have expired.
+        /// The nonce must be one of the issuer's, any one if none is given, and must not have expired.
         case required
         /// Nothing: every nonce is only compared.
         case ignored
     }
 
-    /// The nonce of the login; nil if none is required.
-    package var nonce: LoginNonce?
-    package var issue = Issue.recognized
+    /// The nonce of the login; nil if none is given. The verdict refuses an invalid one.
+    package var nonce: [UInt8]?
+    /// True if the token has the lower-case hexadecimal SHA-256 of the nonce.
+    package var isRaw: Bool
+    package var issue: Issue
     /// The user of a login that is refreshed; nil if a login begins.
     package var subject: [UInt8]?
 
-    package init(nonce: LoginNonce? = nil, subject: [UInt8]? = nil) { (self.nonce, self.subject) = (nonce, subject) }
+    package init(nonce: [UInt8]? = nil, isRaw: Bool = false, issue: Issue = .recognized, subject: [UInt8]? = nil) {
+        (self.nonce, self.isRaw, self.issue, self.subject) = (nonce, isRaw, issue, subject)
+    }
 
     /// The `nonce` claim is exactly this nonce, which your session holds: the proof of this login.
     ///
     /// If the verifier's own ``NonceIssuer`` issued it for this app, it must not have expired either.
-    public static func nonce(_ nonce: Nonce) -> TokenBinding { TokenBinding(nonce: .nonce(Array(nonce.value.utf8))) }
+    public static func nonce(_ nonce: Nonce) -> TokenBinding { TokenBinding(nonce: Array(nonce.value.utf8)) }
 
     /// The `nonce` claim is the lower-case hexadecimal SHA-256 of this nonce.
     public static func rawNonce(_ nonce: Nonce) -> TokenBinding {
-        TokenBinding(nonce: .rawNonce(Array(nonce.value.utf8)))
+        TokenBinding(nonce: Array(nonce.value.utf8), isRaw: true)
     }
 
     /// The `nonce` claim is one that the verifier's own ``NonceIssuer`` issued for this app, and it has not expired.
     ///
     /// It does not prove whose login began: a stolen token passes too. It is for servers without a session before the login;
     /// all others give the nonce of their session with ``nonce(_:)``.
-    public static let issuedNonce = TokenBinding(nonce: .issuedNonce)
+    public static let issuedNonce = TokenBinding(issue: .required)
 
     /// A refresh of a session that already exists: the `sub` claim is exactly the session's user.
     ///
@@ -98,23 +95,8 @@ public struct TokenBinding: Equatable, Sendable, Redacted {
     /// True if this prolongs a session; false if it begins one.
     public var isRefresh: Bool { subject != nil }
 
-    /// Reads `issued_nonce`: beside another nonce it demands an issued one; alone it accepts any issued one.
-    package mutating func settle(issuedNonce: Bool) {
-        guard issuedNonce else { return }
-        issue = .required
-        nonce = nonce ?? .issuedNonce
-    }
-
-    package var requiresIssuedNonce: Bool { issue == .required || nonce == .issuedNonce }
-
-    package var givenNonce: [UInt8]? {
-        switch nonce {
-        case .nonce(let nonce)?, .rawNonce(let nonce)?: nonce
-        case .issuedNonce?, nil: nil
-        }
-    }
-
-    package var isUnbound: Bool { nonce == nil && subject == nil }
+    package var requiresNonce: Bool { nonce != nil || issue == .required }
+    package var isUnbound: Bool { !requiresNonce && subject == nil }
 }
 
 /// A nonce in the form that Facebook's SDK accepts: not empty and without white space of any kind.

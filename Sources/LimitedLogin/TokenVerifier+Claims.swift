@@ -126,17 +126,8 @@ extension TokenVerifier {
             throw .malformedClaim(.nonce, .wrongType)
         }
         let binding = expectation.binding
-        switch binding.nonce {
-        case .nonce(let nonce)?, .rawNonce(let nonce)?:
-            try checkNonce(nonce.span, isRaw: binding.nonce == .rawNonce(nonce), &workspace)
-            try checkIssue(nonce, binding.issue, isRefresh: binding.isRefresh, now, &workspace)
-        case .issuedNonce?:
-            guard let node = workspace.claims[.nonce] else { throw .missingClaim(.nonce) }
-            workspace.decodeToScratch(node)
-            guard !workspace.scratch.isEmpty else { throw .emptyNonce }
-            try checkIssue(workspace.scratch, .required, isRefresh: binding.isRefresh, now, &workspace)
-        case nil: break
-        }
+        if let nonce = binding.nonce { try checkNonce(nonce.span, isRaw: binding.isRaw, &workspace) }
+        try checkIssue(binding, now, &workspace)
         if let subject = binding.subject {
             guard let node = workspace.claims[.subject], workspace.isEqual(node, subject.span) else {
                 throw .subjectMismatch
@@ -169,22 +160,28 @@ extension TokenVerifier {
     }
 
     /// The tag proves the issuer of the nonce and its app; the audience was checked before.
-    /// - Parameter nonce: The nonce before it was hashed, if the client hashes it.
     private func checkIssue(
-        _ nonce: [UInt8],
-        _ issue: TokenBinding.Issue,
-        isRefresh: Bool,
+        _ binding: TokenBinding,
         _ now: NumericDate,
         _ workspace: inout VerificationWorkspace
     ) throws(Rejection) {
-        guard issue == .required || issue == .recognized && NonceFormat.hasLength(nonce) else { return }
+        let isRequired = binding.issue == .required
+        if isRequired, binding.nonce == nil {
+            guard let node = workspace.claims[.nonce] else { throw .missingClaim(.nonce) }
+            workspace.decodeToScratch(node)
+            guard !workspace.scratch.isEmpty else { throw .emptyNonce }
+        }
+        // A given nonce is the one before it was hashed, if the client hashes it.
+        guard let nonce = binding.nonce ?? (isRequired ? workspace.scratch : nil),
+            isRequired || binding.issue == .recognized && NonceFormat.hasLength(nonce)
+        else { return }
         let appID = Array(workspace.claimsSet.string(try workspace.requireAudience()).utf8)
         guard let nonce = nonces?.recognize(nonce.span, appID: appID.span) else {
-            if issue == .required { throw .nonceNotIssued }
+            if isRequired { throw .nonceNotIssued }
             return
         }
         // A refreshed token has the nonce of its login, which was used then and may have expired since.
-        if isRefresh { return }
+        if binding.isRefresh { return }
         guard now < nonce.expiresAt else { throw .nonceExpired(at: nonce.expiresAt, now: now) }
         workspace.recognizedNonce = nonce
     }

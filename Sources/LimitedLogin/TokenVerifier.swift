@@ -145,13 +145,9 @@ extension TokenVerifier {
 extension TokenVerifier {
     func checkExpectation(_ expectation: TokenExpectation) throws(Rejection) {
         let binding = expectation.binding
-        switch binding.nonce {
-        case .nonce(let nonce)?, .rawNonce(let nonce)?:
-            guard Nonce.isValid(nonce.span) else { throw .invalidNonce }
-            guard binding.issue != .required || nonces != nil else { throw .noNonceIssuer }
-        case .issuedNonce?: guard nonces != nil else { throw .noNonceIssuer }
-        case nil: guard acceptsUnbound || binding.subject != nil else { throw .bindingRequired }
-        }
+        if let nonce = binding.nonce, !Nonce.isValid(nonce.span) { throw .invalidNonce }
+        guard binding.issue != .required || nonces != nil else { throw .noNonceIssuer }
+        guard acceptsUnbound || !binding.isUnbound else { throw .bindingRequired }
         if let subject = binding.subject, subject.isEmpty { throw .invalidSubject }
         if let appID = expectation.appIDBytes, !apps.contains(appID.span, appID.indices) {
             throw Rejection(.unknownApp)
@@ -187,15 +183,9 @@ extension VerificationWorkspace {
             case .notThreeParts(let count): throw Self.rejection(ofPartCount: count, token)
             }
         }
-        guard Base64URL.decode(token, jws.header, into: &header.bytes) else {
-            throw .invalidBase64URL(.header)
-        }
-        guard Base64URL.decode(token, jws.payload, into: &claimsSet.bytes) else {
-            throw .invalidBase64URL(.payload)
-        }
-        guard Base64URL.decode(token, jws.signature, into: &signature) else {
-            throw .invalidBase64URL(.signature)
-        }
+        guard Base64URL.decode(token, jws.header, into: &header.bytes) else { throw .invalidBase64URL(.header) }
+        guard Base64URL.decode(token, jws.payload, into: &claimsSet.bytes) else { throw .invalidBase64URL(.payload) }
+        guard Base64URL.decode(token, jws.signature, into: &signature) else { throw .invalidBase64URL(.signature) }
         try Self.read(.header, &header)
         parameters.find(HeaderParameter.names, in: header)
         return jws
@@ -220,18 +210,17 @@ extension VerificationWorkspace {
     }
 
     private static func read(_ part: Rejection.Part, _ object: inout JSONObject) throws(Rejection) {
-        let isObject: Bool
         do throws(JSONError) {
-            isObject = try object.read()
+            if try object.read() { return }
         } catch { throw .unreadable(part, reason: error.reason.rawValue) }
-        guard isObject else { throw .unreadable(part, reason: nil) }
+        throw .unreadable(part, reason: nil)
     }
 
     mutating func readPayload() throws(Rejection) {
         // A JWS may have an empty payload (RFC 7515 section 3); a token has claims.
         guard !claimsSet.bytes.isEmpty else { throw .emptyPart(.payload) }
         try Self.read(.payload, &claimsSet)
-        claims.find(MemberNodes.claimNames, in: claimsSet)
+        claims.find(ClaimName.names, in: claimsSet)
     }
 
     mutating func checkAlgorithm() throws(Rejection) {
@@ -246,12 +235,9 @@ extension VerificationWorkspace {
     /// - Parameter isOwn: True for a token of this program: `typ` is then `at+jwt` or `JWT`, and never absent.
     mutating func checkType(isOwn: Bool = false) throws(Rejection) {
         guard parameters[.crit] == nil, parameters[.b64] == nil else { throw Rejection(.unsupportedCriticalHeader) }
-        if let type = parameters[.typ] {
-            guard isHeader(type, "JWT") || isOwn && isHeader(type, "at+jwt") else {
-                throw .wrongType(shortName(type))
-            }
-        } else if isOwn {
-            throw .wrongType(nil)
+        let type = parameters[.typ]
+        guard type.map({ isHeader($0, "JWT") || isOwn && isHeader($0, "at+jwt") }) ?? !isOwn else {
+            throw .wrongType(type.flatMap { shortName($0) })
         }
         // RFC 7519 section 5.2: `cty` means that the payload is a token itself.
         guard parameters[.cty] == nil else { throw .nestedToken }

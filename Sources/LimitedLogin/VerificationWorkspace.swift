@@ -5,10 +5,10 @@ internal import LLJOSE
 /// has its own. It stays below 256 KiB. Its checks are `mutating`, since a call that borrows it copies it.
 package struct VerificationWorkspace: ~Copyable {
     var header = JSONObject(limits: VerificationLimits.header)
-    var parameters = MemberNodes()
+    var parameters = MemberNodes<HeaderParameter>()
     /// The decoded payload (RFC 7519 section 4, JWT Claims Set), and the positions of its claims in it.
     var claimsSet = JSONObject(limits: VerificationLimits.payload)
-    var claims = MemberNodes()
+    var claims = MemberNodes<ClaimName>()
     var signature: [UInt8] = []
     /// The key ID of the last token, with its escapes decoded. It is empty if the header was not read that far, or if the ID
     /// is so long that no published key can have it.
@@ -56,9 +56,7 @@ enum HeaderParameter: Int, CaseIterable {
 }
 
 /// The positions of an object's members on its tape: of a header's parameters, or of a payload's claims.
-struct MemberNodes {
-    static let claimNames = JSONNameTable(ClaimName.spellings)
-
+struct MemberNodes<Name: RawRepresentable<Int>> {
     /// The node of each member's value, in the order of the names; zero, the root's node, for none.
     private var nodes = InlineArray<32, UInt32>(repeating: 0)
 
@@ -69,14 +67,8 @@ struct MemberNodes {
     }
 
     @inline(__always)
-    subscript(claim: ClaimName) -> Int? { self[claim.rawValue] }
-
-    @inline(__always)
-    subscript(parameter: HeaderParameter) -> Int? { self[parameter.rawValue] }
-
-    @inline(__always)
-    private subscript(place: Int) -> Int? {
-        let node = nodes[place]
+    subscript(name: Name) -> Int? {
+        let node = nodes[name.rawValue]
         return node == 0 ? nil : Int(node)
     }
 }

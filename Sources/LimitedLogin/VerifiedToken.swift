@@ -17,15 +17,13 @@ public struct VerifiedToken: Equatable, Sendable, Redacted {
     /// The claims of `public_profile` and the gaming permissions are the same. If the login asked for
     /// ``Permission/gamingProfile`` or ``Permission/gamingUserPicture`` alone, those are returned in its place.
     public func shownPermissions(among permissions: [Permission]) -> [Permission] {
-        let asked = PermissionSet(permissions.map { PermissionSet($0) })
-        return PermissionSet.shown(satisfiedPermissions, asked: asked).permissions
+        PermissionSet.shown(satisfiedPermissions, asked: PermissionSet(permissions)).permissions
     }
 
     /// The members of `permissions` for which the token shows no claim. A permission that yields no claim
     /// (`user_messenger_contact`) is never among them.
     public func missingPermissions(among permissions: [Permission]) -> [Permission] {
-        let asked = PermissionSet(permissions.map { PermissionSet($0) })
-        return permissions.filter(PermissionSet.missing(satisfiedPermissions, asked: asked).contains)
+        permissions.filter(PermissionSet.missing(satisfiedPermissions, asked: PermissionSet(permissions)).contains)
     }
 }
 

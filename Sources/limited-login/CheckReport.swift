@@ -119,9 +119,9 @@ extension TokenExpectation {
 
     fileprivate func title(of check: VerificationCheck) -> String {
         guard check == .binding, binding.isRefresh else { return check.title }
-        return binding.nonce == nil
-            ? "The token belongs to the person of this session"
-            : "The token is a refresh of this login and belongs to its person"
+        return binding.requiresNonce
+            ? "The token is a refresh of this login and belongs to its person"
+            : "The token belongs to the person of this session"
     }
 }
 

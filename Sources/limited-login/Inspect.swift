@@ -156,8 +156,8 @@ final class InspectPage: PageBackend {
     /// its login.
     private static func meaning(of binding: TokenBinding) -> String {
         switch (binding.nonce, binding.subject) {
-        case (.nonce?, _), (.rawNonce?, _): ""
-        case (.issuedNonce?, _):
+        case (_?, _): ""
+        case (nil, _) where binding.issue == .required:
             "The token has one of your nonces, of any login. The service alone knows whether it was used before."
         case (nil, _?):
             "The token is good, and names this person. A session that exists may go on; no login may begin with it."
@@ -167,7 +167,7 @@ final class InspectPage: PageBackend {
     }
 
     private static let bindings: [String: @Sendable ([UInt8]) -> TokenBinding] = [
-        "nonce": { TokenBinding(nonce: .nonce($0)) }, "raw_nonce": { TokenBinding(nonce: .rawNonce($0)) },
+        "nonce": { TokenBinding(nonce: $0) }, "raw_nonce": { TokenBinding(nonce: $0, isRaw: true) },
         "issued_nonce": { _ in .issuedNonce }, "subject": { TokenBinding(subject: $0) }, "unbound": { _ in .unbound },
     ]
 }

@@ -97,7 +97,7 @@ struct Verify: ParsableCommand {
             )
         }
         let expectation = try expectation()
-        if let given = expectation.binding.givenNonce, Nonce.isWeak(given) {
+        if let given = expectation.binding.nonce, Nonce.isWeak(given) {
             let least = Nonce.weakCharacterCount
             StandardError.write("limited-login: warning: a nonce of fewer than \(least) characters can be guessed")
         }
@@ -122,12 +122,12 @@ struct Verify: ParsableCommand {
     private var hasAccessTokenAlone: Bool { token == nil && tokenFile == nil && accessTokenFile != nil }
 
     private func expectation() throws -> TokenExpectation {
-        let nonce = nonce.map { TokenBinding.LoginNonce.nonce(Array($0.utf8)) }
-        var binding = TokenBinding(
-            nonce: nonce ?? rawNonce.map { .rawNonce(Array($0.utf8)) },
+        let binding = TokenBinding(
+            nonce: (nonce ?? rawNonce).map { Array($0.utf8) },
+            isRaw: nonce == nil && rawNonce != nil,
+            issue: issuedNonce ? .required : .recognized,
             subject: subject.map { Array($0.utf8) }
         )
-        binding.settle(issuedNonce: issuedNonce)
         var expectation = TokenExpectation(binding: binding, keyThumbprint: keyThumbprint)
         if let accessTokenFile {
             let accessToken = try TokenInput.read(argument: nil, file: accessTokenFile)

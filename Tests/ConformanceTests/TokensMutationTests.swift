@@ -36,7 +36,7 @@ struct TokensMutationTests {
         /// The refusal of a token as `/verify` judges it. Judgements with the cache of accepted tokens, as in
         /// `/introspect` with a nonce and in `/auth`, must not differ from those without it.
         func rejection(of token: [UInt8]) -> Rejection? {
-            let bound = TokenBinding(nonce: .nonce(Array(nonce.utf8)))
+            let bound = TokenBinding(nonce: Array(nonce.utf8))
             let rejection = rejection(of: token, bound)
             let unbound = self.rejection(of: token, .unbound)
             for _ in 0..<(rejection == nil || unbound == nil ? 2 : 1) {

@@ -53,8 +53,8 @@ struct BindingTests {
             (.issuedNonce.refreshing(user), "x", .nonceNotIssued),
             (.issuedNonce.refreshing(user), nil, .missingClaim(.nonce)),
             // No login, and nonces that only bytes can hold.
-            (.unbound, "x", .bindingRequired), (TokenBinding(nonce: .nonce(Array("a b".utf8))), "a b", .invalidNonce),
-            (TokenBinding(nonce: .rawNonce([])), "", .invalidNonce),
+            (.unbound, "x", .bindingRequired), (TokenBinding(nonce: Array("a b".utf8)), "a b", .invalidNonce),
+            (TokenBinding(nonce: [], isRaw: true), "", .invalidNonce),
         ]
     }
 

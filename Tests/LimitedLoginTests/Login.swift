@@ -71,7 +71,7 @@ struct Login {
 
     static func nonce(_ text: String = nonce) throws -> Nonce { try #require(Nonce(text), "\(text)") }
 
-    static let expectation = TokenExpectation(TokenBinding(nonce: .nonce(Array(nonce.utf8))))
+    static let expectation = TokenExpectation(TokenBinding(nonce: Array(nonce.utf8)))
 
     /// Judges a token as this login's.
     static func verify(

@@ -60,7 +60,7 @@ struct LoginVerifierTests {
             return Login.rejection {
                 try TokenVerifier(policy: policy).judge(
                     token.span,
-                    TokenExpectation(TokenBinding(nonce: .nonce(Array("n-1".utf8)))),
+                    TokenExpectation(TokenBinding(nonce: Array("n-1".utf8))),
                     keys: keys,
                     now: Login.date(Self.now),
                     workspace: &session.workspace

@@ -61,11 +61,10 @@ struct IntrospectRequest: Sendable {
         for name in ties + ["app_id"] where form.first(name)?.isEmpty == true {
             throw Rejection(.invalidRequest, "The parameter \(name) is empty.")
         }
-        var nonce = form.first("nonce").map { TokenBinding.LoginNonce.nonce($0) }
-        if let raw = form.first("raw_nonce") { nonce = .rawNonce(raw) }
-        expectation.binding = TokenBinding(nonce: nonce, subject: form.first("subject"))
+        let raw = form.first("raw_nonce")
         // A token is asked about again and again within its life, so the age of its nonce does not count here.
-        expectation.binding.issue = .ignored
+        expectation.binding = TokenBinding(nonce: raw ?? form.first("nonce"), isRaw: raw != nil, issue: .ignored)
+        expectation.binding.subject = form.first("subject")
         expectation.appIDBytes = form.first("app_id")
     }
 }

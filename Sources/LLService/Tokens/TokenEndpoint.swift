@@ -146,10 +146,8 @@ struct TokenRequest: Sendable {
     }
 
     private mutating func readLogin(_ form: FormParameters) throws(Rejection) {
-        var nonces: [TokenBinding.LoginNonce] = []
-        if let nonce = form.value("nonce") { nonces.append(.nonce(nonce)) }
-        if let nonce = form.value("raw_nonce") { nonces.append(.rawNonce(nonce)) }
-        let hasIssuedNonce = try form.flag("issued_nonce")
+        let (nonce, raw) = (form.value("nonce"), form.value("raw_nonce"))
+        let issue: TokenBinding.Issue = try form.flag("issued_nonce") ? .required : .recognized
         login.hasAuthNonce = try form.flag("auth_nonce")
         guard login.isAccessToken || !login.hasAuthNonce else {
             throw Rejection(
@@ -157,9 +155,9 @@ struct TokenRequest: Sendable {
                 "The parameter auth_nonce is for access tokens; an id token has its nonce in it."
             )
         }
-        guard nonces.count <= 1 else { throw RequestMistake.severalNonces }
-        login.expectation.binding = TokenBinding(nonce: nonces.first, subject: form.value("subject"))
-        login.expectation.binding.settle(issuedNonce: hasIssuedNonce)
+        guard nonce == nil || raw == nil else { throw RequestMistake.severalNonces }
+        login.expectation.binding = TokenBinding(nonce: nonce ?? raw, isRaw: raw != nil, issue: issue)
+        login.expectation.binding.subject = form.value("subject")
         login.expectation.keyThumbprintBytes = form.value("key_thumbprint")
         login.expectation.appIDBytes = form.value("app_id")
         guard login.isAccessToken else { return }
@@ -170,18 +168,17 @@ struct TokenRequest: Sendable {
                 "The subject_token is a JWT: send it with subject_token_type \(TokenType.idToken.rawValue)."
             )
         }
-        switch (login.expectation.binding.nonce, login.hasAuthNonce, login.expectation.keyThumbprintBytes) {
-        case (nil, false, nil), (.issuedNonce?, true, nil): break
-        case (.nonce(let nonce)?, true, nil):
-            guard Nonce.isValid(nonce.span) else {
-                throw Rejection(.invalidNonce, "The parameter nonce has white space.")
-            }
-        default:
+        let binding = login.expectation.binding
+        guard login.hasAuthNonce == binding.requiresNonce, !binding.isRaw, login.expectation.keyThumbprintBytes == nil
+        else {
             throw Rejection(
                 .invalidRequest,
                 "Beside an access token give auth_nonce=true and nonce, issued_nonce or both, or none of them; raw_nonce and "
                     + "key_thumbprint cannot be given with one."
             )
+        }
+        if let nonce = binding.nonce, !Nonce.isValid(nonce.span) {
+            throw Rejection(.invalidNonce, "The parameter nonce has white space.")
         }
     }
 }

@@ -23,7 +23,7 @@ enum AccessTokenEndpoint {
         let deadline = exchange.context.now + graph.client.callTimeout
         let (owner, trace) = (worker.owner(&exchange, bytes), TraceParent.passedOn(exchange.head, bytes))
         let late = GraphFailure(.graphTimedOut).ofAccessToken.problem
-        worker.count(request.expectation.binding.givenNonce, &exchange, bytes)
+        worker.count(request.expectation.binding.nonce, &exchange, bytes)
         let until = deadline + RevocationOrder.grace
         return try worker.wait(&exchange, bytes, until: until, late: late, busy: busy) { waiting in
             let drop = { @Sendable in waiting.finish { _, _, _ throws(Rejection) in throw busy } }
@@ -151,10 +151,10 @@ package struct AccessTokenQuestion: Sendable {
             guard !self.apps.isEmpty else { throw Rejection(.unknownApp, "The app_id is not a configured app's.") }
         }
         guard request.hasAuthNonce else { return }
-        let (nonces, mustBeIssued) = (settings.verifier.nonces, binding.requiresIssuedNonce)
+        let (nonces, mustBeIssued) = (settings.verifier.nonces, binding.issue == .required)
         guard !mustBeIssued || nonces != nil else { throw .noNonceIssuer }
-        let given = binding.givenNonce.flatMap { Nonce(String(decoding: $0, as: UTF8.self)) }
-        guard given != nil || binding.givenNonce == nil else { throw .invalidNonce }
+        let given = binding.nonce.flatMap { Nonce(String(decoding: $0, as: UTF8.self)) }
+        guard given != nil || binding.nonce == nil else { throw .invalidNonce }
         // With a user the token prolongs a session: its nonce was used up when that began.
         let isRefresh = given != nil && subject != nil
         nonce = NonceExpectation(given, nonces, mustBeIssued: mustBeIssued, isRefresh: isRefresh)

@@ -54,11 +54,11 @@ extension WorkerContext {
         _ exchange: inout HTTPExchange,
         _ bytes: Span<UInt8>
     ) throws(Rejection) -> VerifiedClaims? {
-        let mustBeIssued = request.expectation.binding.requiresIssuedNonce
+        let mustBeIssued = request.expectation.binding.issue == .required
         guard !mustBeIssued || settings.verifier.nonces != nil else { throw .noNonceIssuer }
         let token = request.token.span
         let claims = try judge.judge(token, request.expectation, verifier: settings.verifier, &exchange, bytes)
-        if claims != nil { count(request.expectation.binding.givenNonce, &exchange, bytes) }
+        if claims != nil { count(request.expectation.binding.nonce, &exchange, bytes) }
         return claims
     }
 
@@ -85,7 +85,6 @@ package struct LoginRequest: Sendable {
     package var isAccessToken = false
     package var expectation = TokenExpectation()
     var hasAuthNonce = false
-    private var hasIssuedNonce = false
     private(set) var permissions: [String]?
 
     init() {}
@@ -105,9 +104,8 @@ package struct LoginRequest: Sendable {
         guard !token.isEmpty else {
             throw Rejection(.invalidRequest, "The member id_token is missing, and there is no access_token.")
         }
-        expectation.binding.settle(issuedNonce: hasIssuedNonce)
         guard isAccessToken else { return }
-        let hasNonce = expectation.binding.nonce != nil
+        let hasNonce = expectation.binding.requiresNonce
         guard hasAuthNonce || !hasNonce else {
             throw Rejection(
                 .invalidRequest,
@@ -124,11 +122,11 @@ package struct LoginRequest: Sendable {
         if document.string(name, equals: isAccessToken ? "access_token" : "id_token", in: body) {
             token = try document.text(name, in: body)
         } else if document.string(name, equals: "nonce", in: body) {
-            expectation.binding.nonce = .nonce(try nonce(name, document, body))
+            expectation.binding.nonce = try nonce(name, document, body)
         } else if document.string(name, equals: "raw_nonce", in: body), !isAccessToken {
-            expectation.binding.nonce = .rawNonce(try nonce(name, document, body))
+            (expectation.binding.nonce, expectation.binding.isRaw) = (try nonce(name, document, body), true)
         } else if document.string(name, equals: "issued_nonce", in: body) {
-            hasIssuedNonce = try document.flag(name, in: body)
+            expectation.binding.issue = try document.flag(name, in: body) ? .required : .recognized
         } else if document.string(name, equals: "subject", in: body) {
             expectation.binding.subject = try document.text(name, in: body)
         } else if document.string(name, equals: "app_id", in: body) {

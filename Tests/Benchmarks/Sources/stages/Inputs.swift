@@ -44,7 +44,7 @@ struct Inputs {
         var document = JSONDocument(limits: .ofRequest)
         let login = try LoginRequest(body.span, with: &document)
         let token = login.token
-        guard case .nonce(let nonce)? = login.expectation.binding.nonce else { throw Failure("no nonce") }
+        guard let nonce = login.expectation.binding.nonce else { throw Failure("no nonce") }
         let jws = try JWSCompactSerialization(splitting: token.span)
         requests.append(request)
         let gatewayHead = Array("GET /auth HTTP/1.1\r\nHost: login.example.com\r\nAuthorization: Bearer ".utf8)

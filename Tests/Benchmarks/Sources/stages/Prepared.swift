@@ -31,7 +31,7 @@ struct Prepared {
         var workspace = VerificationWorkspace()
         claims = try verifier.judge(
             token.span,
-            TokenExpectation(TokenBinding(nonce: .nonce(nonce))),
+            TokenExpectation(TokenBinding(nonce: nonce)),
             keys: keys,
             now: now,
             workspace: &workspace

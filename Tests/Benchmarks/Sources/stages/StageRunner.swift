@@ -97,7 +97,7 @@ final class StageRunner {
         let (token, nonce) = (inputs.tokens[index], inputs.nonces[index])
         _ = try prepared.verifier.judge(
             token.span,
-            TokenExpectation(TokenBinding(nonce: .nonce(nonce))),
+            TokenExpectation(TokenBinding(nonce: nonce)),
             keys: prepared.keys,
             now: prepared.now,
             workspace: &workspace

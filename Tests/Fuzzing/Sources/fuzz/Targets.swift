@@ -80,7 +80,7 @@ func fuzzToken(_ input: [UInt8]) {
     do throws(Rejection) {
         _ = try fixture.verifier.judge(
             token.span,
-            TokenExpectation(TokenBinding(nonce: .nonce(Array("nonce".utf8)))),
+            TokenExpectation(TokenBinding(nonce: Array("nonce".utf8))),
             keys: fixture.keys,
             now: fixture.now,
             workspace: &fixture.workspace
@@ -104,7 +104,7 @@ private func makeToken(_ input: [UInt8]) -> [UInt8] {
 /// Judges the claims alone, which no whole token reaches without a good signature.
 private func fuzzClaims(_ payload: [UInt8], _ fixture: TokenFixture) {
     fixture.claimsWorkspace.claimsSet.bytes = payload
-    let expectation = TokenExpectation(TokenBinding(nonce: .nonce(Array("nonce".utf8))))
+    let expectation = TokenExpectation(TokenBinding(nonce: Array("nonce".utf8)))
     do throws(Rejection) {
         let claims = try fixture.verifier.judgeClaims(expectation, fixture.now, &fixture.claimsWorkspace)
         require(claims.subject.upperBound <= payload.count, "a claim lies inside the payload")
@@ -122,7 +122,7 @@ private func fuzzClaims(_ payload: [UInt8], _ fixture: TokenFixture) {
 /// Judges the same claims as a refreshed token's. An accepted token names the expected person, device and access token.
 private func fuzzRefresh(_ fixture: TokenFixture) {
     let expectation = TokenExpectation(
-        binding: TokenBinding(nonce: .nonce(Array("nonce".utf8)), subject: Array("7".utf8)),
+        binding: TokenBinding(nonce: Array("nonce".utf8), subject: Array("7".utf8)),
         keyThumbprint: "0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I",
         accessToken: "jHkWEdUXMU1BwAsC4vtUsZwnNvTIxEl0z9K3vx5KF0Y"
     )

@@ -3,7 +3,6 @@ internal import LLJOSE
 /// The reasons why Graph did not carry out a request. The numbers are Graph's own error codes and subcodes
 /// (developers.facebook.com/docs/graph-api/guides/error-handling).
 extension Rejection.Code {
-    // The access token or the person's session: 190 and 102.
     package static let graphAccessTokenRefused =
         graph("access_token_refused", 502, "Graph refuses the app's access token")
         .detail("Graph refuses the app's own access token; check that the app secret is the one in the App Dashboard.")
@@ -27,7 +26,6 @@ extension Rejection.Code {
         .detail("The person lacks the role that Graph asks for; give it to them, or leave them out.")
     package static let graphSessionEnded = graph("session_ended", 403, "The session is over")
         .detail("The session is over, or the person logged out; have them log in to the app again.")
-    // The rights of the app: 3, 10, 200 to 299, 368.
     package static let graphCapabilityMissing = graph("capability_missing", 403, "The app lacks a capability")
         .detail("The app may not call this; look in the App Dashboard for the capability it lacks.")
     package static let graphPermissionDenied = graph("permission_denied", 403, "Graph denies the app this")
@@ -36,7 +34,6 @@ extension Rejection.Code {
         .detail("The permission is not granted, or was taken back; have the app ask the person for it.")
     package static let graphPolicyBlocked = graph("policy_blocked", 403, "Facebook blocks this by its policies")
         .detail("Facebook blocks this for a breach of its policies; wait, and look in the App Dashboard.")
-    // The content of the request: 100, 803, 506.
     package static let graphInvalidParameter = graph("invalid_parameter", 502, "Graph refuses a parameter")
         .detail("Graph refuses a parameter; check the version of Graph, and that the app secret is the app's.")
     package static let graphUnknownUser = graph("unknown_user", 404, "Graph knows no such person")
@@ -45,7 +42,6 @@ extension Rejection.Code {
         )
     package static let graphDuplicateRequest = graph("duplicate_request", 409, "Graph was asked the same before")
         .detail("Graph has just been asked the same; nothing need be done.")
-    // Throttling: 4, 17, 32, 341, 613.
     package static let graphAppThrottled = graph("app_throttled", 429, "The app asks Graph too often")
         .detail("The app calls Graph too often; wait as Retry-After says.")
     package static let graphUserThrottled = graph("user_throttled", 429, "Graph was asked about the person too often")
@@ -56,7 +52,6 @@ extension Rejection.Code {
         .detail("The app has reached its limit at Graph; wait as Retry-After says.")
     package static let graphRateLimited = graph("rate_limited", 429, "Graph's rate limit is reached")
         .detail("Graph's rate limit is reached; wait as Retry-After says.")
-    // Graph itself: 1, 2, every 5xx, and everything that has none of these codes.
     package static let graphUnknownFault = graph("unknown_fault", 503, "Graph failed", retryAfter: 5)
         .detail("Graph failed and did not say why; try again shortly.")
     package static let graphUnavailable = graph("unavailable", 503, "Graph is out of service", retryAfter: 5)
@@ -67,7 +62,6 @@ extension Rejection.Code {
         .detail("Graph answered that it did not do it; look whether the permission is still there.")
     package static let graphUnreadableAnswer = graph("unreadable_answer", 502, "Graph's answer cannot be read")
         .detail("The answer is none that Graph documents; check Graph's URL and version, and what stands between.")
-    // The connection to Graph.
     package static let graphUnreachable = graph("unreachable", 504, "Graph cannot be reached")
         .detail("Graph could not be reached, or the connection broke; look at the network and try again.")
     package static let graphTimedOut = graph("timeout", 504, "Graph did not answer in time")
@@ -114,41 +108,28 @@ extension Rejection.Code {
     /// - Parameter message: Graph's text, which alone tells some errors of one code apart. It may name people.
     package static func graph(code: Int64, subcode: Int64?, message: String) -> Rejection.Code {
         func says(_ words: String) -> Bool { message.lowercased().contains(words) }
-        return switch (code, subcode) {
         // These are permanent, although their code is that of a transient fault.
-        case (1, _) where says("desktop app") || says("client secret"), (101, _): .graphAccessTokenRefused
-        case (200, _) where says("api access blocked"): .graphPolicyBlocked
-        case (190, 458?): .graphAppNotInstalled
-        case (190, 459?), (190, 490?): .graphUserCheckpointed
-        case (190, 460?): .graphPasswordChanged
-        case (190, 463?): .graphSessionExpired
-        case (190, 464?): .graphUserNotConfirmed
-        case (190, 467?): .graphSessionInvalidated
-        case (190, 492?): .graphRoleMissing
-        case (190, _): .graphAccessTokenRefused
-        case (102, _): .graphSessionEnded
-        case (1, _): .graphUnknownFault
-        case (2, _): .graphUnavailable
-        case (3, _): .graphCapabilityMissing
-        case (4, _): .graphAppThrottled
-        case (17, _): .graphUserThrottled
-        case (32, _): .graphPageThrottled
-        case (341, _): .graphAppLimitReached
-        case (613, _): .graphRateLimited
-        case (10, _): .graphPermissionDenied
-        case (200...299, _): .graphPermissionNotGranted
-        case (100, 33?), (803, _): .graphUnknownUser
-        case (100, _): .graphInvalidParameter
-        case (368, _): .graphPolicyBlocked
-        case (506, _): .graphDuplicateRequest
-        default: .graphError
-        }
+        if code == 1, says("desktop app") || says("client secret") { return .graphAccessTokenRefused }
+        if code == 200, says("api access blocked") { return .graphPolicyBlocked }
+        let row = subcode.flatMap { numbered[[code, $0]] } ?? numbered[[code]]
+        return row ?? ((200...299).contains(code) ? .graphPermissionNotGranted : .graphError)
     }
+
+    /// The rows by Graph's code and subcode; without a subcode for every other one of the code.
+    private static let numbered: [[Int64]: Rejection.Code] = [
+        [1]: .graphUnknownFault, [2]: .graphUnavailable, [3]: .graphCapabilityMissing, [4]: .graphAppThrottled,
+        [10]: .graphPermissionDenied, [17]: .graphUserThrottled, [32]: .graphPageThrottled,
+        [100]: .graphInvalidParameter, [100, 33]: .graphUnknownUser, [101]: .graphAccessTokenRefused,
+        [102]: .graphSessionEnded, [190]: .graphAccessTokenRefused, [190, 458]: .graphAppNotInstalled,
+        [190, 459]: .graphUserCheckpointed, [190, 460]: .graphPasswordChanged, [190, 463]: .graphSessionExpired,
+        [190, 464]: .graphUserNotConfirmed, [190, 467]: .graphSessionInvalidated, [190, 490]: .graphUserCheckpointed,
+        [190, 492]: .graphRoleMissing, [341]: .graphAppLimitReached, [368]: .graphPolicyBlocked,
+        [506]: .graphDuplicateRequest, [613]: .graphRateLimited, [803]: .graphUnknownUser,
+    ]
 
     /// True for the errors that Graph calls transient: the same call may succeed at once.
     package var isTransient: Bool { self == .graphUnknownFault || self == .graphUnavailable }
 
-    /// True if Graph refused the call because of too many requests.
     package var isThrottling: Bool { status == 429 }
 }
 
@@ -177,23 +158,15 @@ public struct GraphErrorAdvice: Sendable, Equatable {
     /// Reads Graph's answer, an object with the member `error`, or that member's object alone; nil without a `code` in it.
     public init?(json: [UInt8]) {
         guard let object = JSONObject(json) else { return nil }
-        let error = object.object("error") ?? object.document.root
-        guard let code = object.integer("code", of: error) else { return nil }
-        let message = object.string("message", of: error) ?? ""
-        let kind = Rejection.Code.graph(
-            code: code,
-            subcode: object.integer("error_subcode", of: error),
-            message: message
-        )
-        let isTransient = kind == .graphError && object.bool("is_transient", of: error) == true
-        self.init(isTransient ? .graphUnavailable : kind, isAboutApp: code != 190)
-    }
-
-    private init(_ error: Rejection.Code, isAboutApp: Bool) {
+        let member = object.object("error") ?? object.document.root
+        guard let code = object.integer("code", of: member) else { return nil }
+        let (subcode, message) = (object.integer("error_subcode", of: member), object.string("message", of: member))
+        var error = Rejection.Code.graph(code: code, subcode: subcode, message: message ?? "")
+        if error == .graphError, object.bool("is_transient", of: member) == true { error = .graphUnavailable }
         name = error.rawValue
         (remedy, cause) =
             switch error {
-            case .graphAccessTokenRefused where isAboutApp:
+            case .graphAccessTokenRefused where code != 190:
                 (.mendApp, "Graph refuses the app's id, its secret or its type.")
             case .graphAccessTokenRefused:
                 (.logInAgain, "The access token is damaged, expired, revoked or another app's.")

@@ -32,9 +32,8 @@ public struct AccessTokenInspection: Equatable, Sendable, Redacted {
 
     package static func shape(_ token: Span<UInt8>) -> Shape {
         var header: [UInt8] = []
-        if let jws = try? JWSCompactSerialization(splitting: token), Base64URL.decode(token, jws.header, into: &header),
-            header.first == UInt8(ascii: "{")
-        {
+        let jws = try? JWSCompactSerialization(splitting: token)
+        if let jws, Base64URL.decode(token, jws.header, into: &header), header.first == UInt8(ascii: "{") {
             return .jwt
         }
         // A single word is not a token, and real ones have about 200 bytes.
@@ -71,9 +70,10 @@ public struct AccessTokenInspection: Equatable, Sendable, Redacted {
             throw Rejection.accessToken(subcode: error.flatMap { json.integer("subcode", of: $0) })
         }
         // An answer with both `is_valid` and an error cannot be trusted.
-        guard json.member("error", of: data) == nil else { throw Unavailable.unreadableAnswer }
+        guard json.member("error", of: data) == nil, let type = json.string("type", of: data) else {
+            throw Unavailable.unreadableAnswer
+        }
         // A valid token of a page or of an app is not a person's login.
-        guard let type = json.string("type", of: data) else { throw Unavailable.unreadableAnswer }
         guard type == "USER" else { throw Rejection.accessTokenOfNoPerson }
         guard let app = json.identifier("app_id", of: data) else { throw Unavailable.unreadableAnswer }
         guard appIDs.contains(where: { $0.utf8.elementsEqual(app.utf8) }) else { throw Rejection.accessTokenOfOtherApp }
@@ -112,7 +112,6 @@ public struct AccessTokenInspection: Equatable, Sendable, Redacted {
         let isKnown = seconds <= now.secondsSince1970 + 60
         return (isKnown ? NumericDate(secondsSince1970: seconds) : nil) ?? .beginning
     }
-
 }
 
 /// The person of a judged access token, with the facts of `/me` about them.
@@ -185,14 +184,11 @@ extension JSONObject {
 
     /// `{"min": number, "max": number}`; a member of the wrong type makes the whole nil.
     func ageRange(_ node: Int) -> AgeRange? {
-        guard let minimum = bound("min", of: node), let maximum = bound("max", of: node) else { return nil }
+        let (least, greatest) = (member("min", of: node), member("max", of: node))
+        let minimum = least.flatMap { document.wholeNumber($0, in: bytes.span) }
+        let maximum = greatest.flatMap { document.wholeNumber($0, in: bytes.span) }
+        guard (least == nil) == (minimum == nil), (greatest == nil) == (maximum == nil) else { return nil }
         return AgeRange(minimum: minimum, maximum: maximum)
-    }
-
-    /// A whole number, or no value; nil for any other value.
-    private func bound(_ name: StaticString, of node: Int) -> Int?? {
-        guard let bound = member(name, of: node) else { return .some(nil) }
-        return document.wholeNumber(bound, in: bytes.span).map { .some($0) }
     }
 
     /// One of Facebook's IDs: 1 to 20 digits, those of a 64-bit number, as a string or a number.
@@ -203,9 +199,6 @@ extension JSONObject {
         let isID = (1...20).contains(text.utf8.count) && text.utf8.allSatisfy { ASCII.digit($0) != nil }
         return isID ? text : nil
     }
-
-    /// The greatest number of friends that are passed on: 5,000, the most that a person can have.
-    private static var friendLimit: Int { 5_000 }
 
     static func graph(_ bytes: [UInt8]) throws(Unavailable) -> JSONObject {
         // The answer of `/me` may have 1 MiB, and five values for each friend.
@@ -226,15 +219,11 @@ extension JSONObject {
         object("data", of: node).flatMap { member("url", of: $0) }.flatMap { text($0) }
     }
 
-    /// `{"data": [{"id": string}, …]}`; nil if one has no ID.
+    /// `{"data": [{"id": string}, …]}`; nil if one has no ID, and for more than 5,000, the most that a person can have.
     fileprivate func friendIDs(_ node: Int) -> [String]? {
         guard let list = member("data", of: node), document.kind(list) == .array else { return nil }
-        var friends: [String] = []
-        for element in document.children(of: list) {
-            guard document.isObject(element), let id = identifier("id", of: element), friends.count < Self.friendLimit
-            else { return nil }
-            friends.append(id)
-        }
-        return friends
+        let elements = document.children(of: list)
+        let friends = elements.compactMap { document.isObject($0) ? identifier("id", of: $0) : nil }
+        return friends.count == elements.count && friends.count <= 5_000 ? friends : nil
     }
 }

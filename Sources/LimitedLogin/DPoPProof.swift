@@ -12,11 +12,9 @@ public struct DPoPProof: Equatable, Sendable {
     public let tokenID: String
     /// `iat`: the time at which the proof was made.
     public let issuedAt: NumericDate
+}
 
-    package init(keyThumbprint: String, tokenID: String, issuedAt: NumericDate) {
-        (self.keyThumbprint, self.tokenID, self.issuedAt) = (keyThumbprint, tokenID, issuedAt)
-    }
-
+extension DPoPProof {
     /// The greatest length of a proof, in bytes. 4 KiB: real ones have about 700 bytes.
     package static let byteLimit = 4_096
     /// The greatest age of a proof, in seconds: 300. RFC 9449 section 11.1 recommends minutes at most.
@@ -83,7 +81,13 @@ public struct DPoPProof: Equatable, Sendable {
         // (6) ES256 (RFC 7518 section 3.4) over exactly the received bytes.
         guard let verifier = try? PublicKey(key) else { throw .proofOfInvalidKey }
         guard verifier.isValidSignature(signature.span, of: digest) else { throw .proofOfInvalidSignature }
-        try Self.checkRequest(claims, method, target)
+        // (8) `htm`, compared exactly, since methods are case-sensitive (RFC 9110 section 9.1), and (9) `htu`.
+        let claimed = claims.string("htm")
+        guard let claimed, claimed.utf8.span.equal(0..<claimed.utf8.count, method) else {
+            throw .proofOfWrongMethod(claimed, method)
+        }
+        let uri = claims.string("htu")
+        guard let uri, TargetURI(uri.utf8.span) == target else { throw .proofOfWrongURI(uri, target) }
         // (10) The service issues no DPoP nonces, so `nonce` is not read.
         let issuedAt = try Self.checkTimes(claims, clockSkew, now)
         // (3) `jti`, which the caller remembers; the other required claims are checked at their comparison.
@@ -94,23 +98,7 @@ public struct DPoPProof: Equatable, Sendable {
         guard let hash = claims.string("ath") else { throw .proofWithoutTokenHash }
         guard ConstantTime.areEqual(hash.utf8.span, tokenHash.utf8.span) else { throw .proofOfOtherToken }
         guard ConstantTime.areEqual(thumbprint.utf8.span, keyThumbprint) else { throw .proofOfOtherKey }
-        self.keyThumbprint = thumbprint
-        self.tokenID = tokenID
-        self.issuedAt = issuedAt
-    }
-
-    /// (8) `htm`, compared exactly, since methods are case-sensitive (RFC 9110 section 9.1), and (9) `htu`.
-    private static func checkRequest(
-        _ claims: borrowing JSONObject,
-        _ method: Span<UInt8>,
-        _ target: TargetURI
-    ) throws(Rejection) {
-        let claimed = claims.string("htm")
-        guard let claimed, claimed.utf8.span.equal(0..<claimed.utf8.count, method) else {
-            throw .proofOfWrongMethod(claimed, method)
-        }
-        let uri = claims.string("htu")
-        guard let uri, TargetURI(uri.utf8.span) == target else { throw .proofOfWrongURI(uri, target) }
+        self.init(keyThumbprint: thumbprint, tokenID: tokenID, issuedAt: issuedAt)
     }
 
     /// (11) `iat`, and `exp` and `nbf`, with which a proof may narrow its own time (RFC 7519 sections 4.1.4 and 4.1.5).
@@ -125,10 +113,11 @@ public struct DPoPProof: Equatable, Sendable {
         guard issuedAt.isRecent(within: greatestAgeSeconds, clockSkew: skew, now: now) else {
             throw .proofIssuedBehind(issuedAt, now)
         }
-        if let end = try date("exp", claims), now.isAhead(of: end, clockSkew: skew) { throw .proofExpired(end, now) }
+        let end = try date("exp", claims)
+        if let end, now.isAhead(of: end, clockSkew: skew) { throw .proofOutOfTime("exp", end, now) }
         if let start = try date("nbf", claims) {
             if let unit = start.mistakenUnit { throw .proofNotInSeconds("nbf", unit) }
-            guard !start.isAhead(of: now, clockSkew: skew) else { throw .proofNotYetValid(start, now) }
+            guard !start.isAhead(of: now, clockSkew: skew) else { throw .proofOutOfTime("nbf", start, now) }
         }
         return issuedAt
     }

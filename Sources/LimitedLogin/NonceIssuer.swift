@@ -17,8 +17,8 @@ public struct NonceIssuer: Sendable {
     /// 16 bytes: two equal nonces become likely only after 2⁶⁴ of them.
     package static let randomByteCount = 16
 
-    private let secret: NonceSecret
-    private let former: NonceSecret?
+    /// The first one issues nonces; all of them recognise.
+    private let secrets: [NonceSecret]
 
     /// An issuer of nonces.
     /// - Parameters:
@@ -30,7 +30,7 @@ public struct NonceIssuer: Sendable {
         self.init(secret: try NonceSecret(text: secret), former: try former.map(NonceSecret.init(text:)))
     }
 
-    package init(secret: NonceSecret, former: NonceSecret? = nil) { (self.secret, self.former) = (secret, former) }
+    package init(secret: NonceSecret, former: NonceSecret? = nil) { secrets = [secret] + (former.map { [$0] } ?? []) }
 
     /// Issues a nonce for one login, good for the tokens of this app, for 1 s to one day from `now`.
     /// - Returns: Nil if the lifetime or the time is out of range, or if the system gives no random bytes.
@@ -59,7 +59,7 @@ public struct NonceIssuer: Sendable {
         NonceFormat.append(date ?? now, to: &bytes)
         NonceFormat.append(expiry, to: &bytes)
         bytes += randomBytes
-        guard let tag = Self.tag(bytes.span, appID.utf8.span, secret) else { return nil }
+        guard let tag = Self.tag(bytes.span, appID.utf8.span, secrets[0]) else { return nil }
         bytes.append(tag.bytes.span, 0..<NonceFormat.tagByteCount)
         guard let nonce = Nonce(Hexadecimal.encode(bytes)) else { return nil }
         return IssuedNonce(
@@ -75,25 +75,18 @@ public struct NonceIssuer: Sendable {
         guard let bytes = NonceFormat.bytes(of: nonce) else { return nil }
         let body = bytes.span.extracting(0..<NonceFormat.bodyByteCount)
         let tag = bytes.span.extracting(NonceFormat.bodyByteCount..<NonceFormat.byteCount)
-        // Both secrets are always tried, so that the time does not reveal which of them issued the nonce.
-        var isOurs = Self.isTag(tag, of: body, appID, secret)
-        if let former { isOurs = Self.isTag(tag, of: body, appID, former) || isOurs }
+        // Every secret is tried, so that the time does not reveal which of them issued the nonce.
+        var isOurs = false
+        for secret in secrets {
+            guard let expected = Self.tag(body, appID, secret) else { continue }
+            isOurs = ConstantTime.areEqual(tag, expected.bytes.span.extracting(0..<NonceFormat.tagByteCount)) || isOurs
+        }
         guard isOurs else { return nil }
         return RecognizedNonce(
             issuedAtMilliseconds: NonceFormat.milliseconds(in: body, at: 1),
             expiresAtMilliseconds: NonceFormat.milliseconds(in: body, at: 7),
             identity: bytes
         )
-    }
-
-    private static func isTag(
-        _ tag: Span<UInt8>,
-        of body: Span<UInt8>,
-        _ appID: Span<UInt8>,
-        _ secret: NonceSecret
-    ) -> Bool {
-        guard let expected = self.tag(body, appID, secret) else { return false }
-        return ConstantTime.areEqual(tag, expected.bytes.span.extracting(0..<NonceFormat.tagByteCount))
     }
 
     /// The tag over the domain, the length of the app ID, the app ID, and the body. The length separates the app ID
@@ -174,10 +167,9 @@ package struct NonceSecret: Sendable, Equatable, Redacted {
     let bytes: [UInt8]
 
     package init(bytes: [UInt8]) throws(InvalidConfiguration) {
-        try InvalidConfiguration.unless(
-            bytes.count >= Self.leastByteCount,
-            "the secret has fewer than 32 bytes; 'limited-login nonce secret' makes one"
-        )
+        guard bytes.count >= Self.leastByteCount else {
+            throw InvalidConfiguration("the secret has fewer than 32 bytes; 'limited-login nonce secret' makes one")
+        }
         // More would add no strength.
         try InvalidConfiguration.unless(bytes.count <= 128, "the secret has more than 128 bytes")
         // Of 32 random bytes fewer are different once in 10²⁰ times; a typed secret, or one left at zeros, often has fewer.
@@ -190,10 +182,9 @@ package struct NonceSecret: Sendable, Equatable, Redacted {
 
     /// Takes a secret in its written form: visible ASCII characters; their bytes are the secret.
     package init(text: String) throws(InvalidConfiguration) {
-        try InvalidConfiguration.unless(
-            text.utf8.allSatisfy(ASCII.isVisible),
-            "the secret must be visible ASCII characters without white space"
-        )
+        guard text.utf8.allSatisfy(ASCII.isVisible) else {
+            throw InvalidConfiguration("the secret must be visible ASCII characters without white space")
+        }
         try self.init(bytes: Array(text.utf8))
     }
 

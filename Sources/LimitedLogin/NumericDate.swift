@@ -59,6 +59,7 @@ public struct NumericDate: Comparable, Hashable, Sendable {
 }
 
 extension Duration {
+    // The quotient of two durations is not exact: 9,700 s by 1 s is not 9,700.
     var asSeconds: Double { Double(components.seconds) + Double(components.attoseconds) / 1e18 }
 }
 
@@ -103,7 +104,6 @@ extension NumericDate: Codable {
 }
 
 extension DecodingError {
-    /// The error for a value with the right type that is still invalid.
     static func unfit(_ description: String, _ decoder: any Decoder) -> DecodingError {
         .dataCorrupted(Context(codingPath: decoder.codingPath, debugDescription: description))
     }

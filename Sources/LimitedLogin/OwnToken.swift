@@ -3,7 +3,6 @@ internal import LLJOSE
 
 /// A judged access token of a ``TokenIssuer``, with its claims as ranges into its payload.
 package struct OwnToken {
-    /// The claims in the same form as those of Facebook's tokens.
     package let claims: VerifiedClaims
     package let payload: [UInt8]
     package let clientID: Range<Int>

@@ -160,12 +160,12 @@ extension Rejection {
     private static let clockAdvice = "the device's clock is wrong: correct it by the Date of this answer"
 
     package static func proofIssuedAhead(_ moment: NumericDate, _ now: NumericDate) -> Rejection {
-        proof("The DPoP proof's iat is \(roundedSeconds(from: now, to: moment)) ahead: \(clockAdvice).")
+        proof("The DPoP proof's iat is \(distance(of: moment, now)): \(clockAdvice).")
     }
     package static func proofIssuedBehind(_ moment: NumericDate, _ now: NumericDate) -> Rejection {
         proof(
-            "The DPoP proof's iat is \(roundedSeconds(from: moment, to: now)) behind, and at most "
-                + "\(DPoPProof.greatestAgeSeconds) s are allowed. Make a proof for each request; if you do, \(clockAdvice)."
+            "The DPoP proof's iat is \(distance(of: moment, now)), and at most \(DPoPProof.greatestAgeSeconds) s are "
+                + "allowed. Make a proof for each request; if you do, \(clockAdvice)."
         )
     }
     package static func proofWithUnreadableTime(_ claim: StaticString) -> Rejection {
@@ -177,11 +177,8 @@ extension Rejection {
                 + "Math.floor(Date.now() / 1000)."
         )
     }
-    package static func proofExpired(_ end: NumericDate, _ now: NumericDate) -> Rejection {
-        proof("The DPoP proof's exp is \(roundedSeconds(from: end, to: now)) behind.")
-    }
-    package static func proofNotYetValid(_ start: NumericDate, _ now: NumericDate) -> Rejection {
-        proof("The DPoP proof's nbf is \(roundedSeconds(from: now, to: start)) ahead.")
+    package static func proofOutOfTime(_ claim: StaticString, _ moment: NumericDate, _ now: NumericDate) -> Rejection {
+        proof("The DPoP proof's \(claim) is \(distance(of: moment, now)).")
     }
 
     package static func proofOfWrongMethod(_ claimed: String?, _ method: Span<UInt8>) -> Rejection {
@@ -211,8 +208,9 @@ extension Rejection {
     }
 
     /// Whole seconds, rounded up, so that a time outside the limit is never reported as within it.
-    private static func roundedSeconds(from start: NumericDate, to end: NumericDate) -> String {
+    private static func distance(of moment: NumericDate, _ now: NumericDate) -> String {
+        let lead = moment.secondsSince1970 - now.secondsSince1970
         // In range: both are from 0 to 2⁵³.
-        "\(Int64((end.secondsSince1970 - start.secondsSince1970).rounded(.up))) s"
+        return "\(Int64(lead.magnitude.rounded(.up))) s \(lead > 0 ? "ahead" : "behind")"
     }
 }

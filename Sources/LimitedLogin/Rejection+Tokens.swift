@@ -3,11 +3,8 @@ internal import LLJOSE
 
 /// The form of an id token: its parts, its kind, its algorithm and its signature.
 extension Rejection {
-    package enum Part: String, Sendable {
-        case header, payload, signature
-    }
+    package enum Part: String, Sendable { case header, payload, signature }
 
-    private static let isCutShort = "The signature was cut off, so copy the token anew, up to its last character."
     private static let isChanged =
         "The token was changed or cut on its way, so pass it on as a string, unchanged, from "
         + "AuthenticationToken.current.tokenString to here."
@@ -34,7 +31,8 @@ extension Rejection {
 
     package static func emptyPart(_ part: Part) -> Rejection {
         if part == .signature {
-            return Rejection(.malformedToken, "The signature is empty: the token is not signed.", hint: isCutShort)
+            return Rejection(.malformedToken, "The signature is empty: the token is not signed.")
+                .hint("The signature was cut off, so copy the token anew, up to its last character.")
         }
         return Rejection(.malformedToken, "The \(part.rawValue) is empty.")
             .hint("A part between the full stops was cut out, so copy the token anew, whole.")
@@ -73,7 +71,6 @@ extension Rejection {
     package static let ownToken = Rejection(.notAnIDToken)
         .detail("This is a token that this service issued, and none of Facebook's.")
         .hint("Send Facebook's token of the login; one of POST /token is for /auth, /introspect and your services.")
-    /// An id token of the service's own issuer; it is not an access token.
     package static let ownIDToken = Rejection(.notAnIDToken)
         .detail("This is an id token that this service issued: it has no client_id.")
         .hint("Send the access token: leave requested_token_type out at /token.")
@@ -92,9 +89,7 @@ extension Rejection {
     /// - Parameter name: The value of `alg` if it is a short name.
     package static func unsupportedAlgorithm(_ name: String?) -> Rejection {
         guard let name else {
-            return otherAlgorithm.detail(
-                "The header's alg is missing or no algorithm's name; only RS256 is accepted."
-            )
+            return otherAlgorithm.detail("The header's alg is missing or no algorithm's name; only RS256 is accepted.")
         }
         if name.hasPrefix("HS") {
             return Rejection(.unsupportedAlgorithm)
@@ -103,16 +98,13 @@ extension Rejection {
                     "Find out who signed this with a shared secret, which Facebook never does: a test, or your own session token."
                 )
         }
-        let other = otherAlgorithm.detail(
-            "The algorithm \(name) is not accepted; Facebook signs id tokens with RS256."
-        )
+        let other = otherAlgorithm.detail("The algorithm \(name) is not accepted; Facebook signs id tokens with RS256.")
         return name == "none"
             ? other.hint("Never accept a token without a signature, and find out where it came from.") : other
     }
     private static let otherAlgorithm = Rejection(.unsupportedAlgorithm)
         .hint("Facebook signs with RS256 alone, so find out who issued this token.")
 
-    /// `alg` of a token that the service issued is not the one of the key that it names.
     package static let algorithmOfAnotherKey = Rejection(.unsupportedAlgorithm)
         .detail("The header's alg is not the algorithm of the key that it names.")
         .hint("This service names the algorithm of its key, so find out who made this token.")
@@ -127,7 +119,6 @@ extension Rejection {
         )
     }
 
-    /// The signature's length differs from that of the key's modulus.
     package static let signatureOfWrongLength = Rejection(.invalidSignature)
         .detail("The signature does not have the length of the named key.")
     package static let keysUnavailable = Rejection(.keysUnavailable)
@@ -138,7 +129,6 @@ extension Rejection {
 
 /// The expectation of the caller.
 extension Rejection {
-    /// The caller names no login, but the policy requires one.
     package static let bindingRequired = Rejection(.invalidRequest).at(.expectation)
         .detail("The request names no login, and without one the token proves nothing about this login.")
         .hint("Give nonce or raw_nonce, taken from your session, or subject for a refresh.")
@@ -152,7 +142,6 @@ extension Rejection {
         .hint(
             "Give the key's RFC 7638 thumbprint as an earlier answer had it (key_thumbprint): 43 digits of base64url."
         )
-    /// The caller expects a nonce that was issued here, and the verifier has no ``NonceIssuer``.
     package static let noNonceIssuer = Rejection(.invalidRequest).at(.expectation)
         .detail("No nonces are issued here, so the token's cannot be one of them.")
         .hint("Set `nonces` to the secret that the nonce was issued with.")
@@ -244,7 +233,6 @@ extension Rejection {
             "Have the app pass the nonce of your backend to LoginConfiguration(tracking:nonce:); for a token that the "
                 + "SDK refreshed silently or because the app asked, give subject alone."
         )
-    /// The client hashes the nonce, so the caller must send it as the raw nonce.
     package static let hashedNonce = Rejection(.nonceMismatch)
         .detail("The token's nonce is the SHA-256 of the nonce given: the client hashes it.")
         .hint("Give the same value as raw_nonce, since the app hashes its nonce.")
@@ -254,13 +242,9 @@ extension Rejection {
 
     static func otherNonce(_ nonce: [UInt8]) -> Rejection {
         if nonce.isEmpty { return emptyNonce }
+        let groups = nonce.split(separator: UInt8(ascii: "-"), omittingEmptySubsequences: false)
         let isUUID =
-            nonce.count == 36
-            && nonce.indices.allSatisfy { index in
-                [8, 13, 18, 23].contains(index)
-                    ? nonce[index] == UInt8(ascii: "-")
-                    : (0x30...0x39).contains(nonce[index]) || (0x41...0x46).contains(nonce[index])
-            }
+            groups.map(\.count) == [8, 4, 4, 4, 12] && groups.joined().allSatisfy("0123456789ABCDEF".utf8.contains)
         return nonce == Array("123".utf8) ? nonceOfSample : isUUID ? nonceOfSDK : differentNonce
     }
 
@@ -280,14 +264,12 @@ extension Rejection {
                     + "person taps the button, not before."
             )
     }
-    /// It is older than the memory of used nonces, so it may have been used.
     package static let nonceOlderThanStore = Rejection(.nonceExpired)
         .detail(
             "The token's nonce was issued before the present memory of used nonces began (the service or its store was "
                 + "restarted), so it may have been used."
         )
         .hint("Begin the login anew with a new nonce of POST /nonces.")
-    /// It is older than the memory of accepted tokens, so it may have been accepted.
     package static let tokenOlderThanStore = Rejection(.tokenReplayed)
         .detail(
             "The token was issued before the present memory of accepted tokens began (the service or its store was "

@@ -88,10 +88,9 @@ public struct SigningKeySet: Sendable {
 
     /// - Throws: ``InvalidConfiguration`` for no key, for more than 8, and for a repeated key.
     public init(_ keys: [SigningKey]) throws(InvalidConfiguration) {
-        try InvalidConfiguration.unless(
-            !keys.isEmpty,
-            "there is no private key; 'limited-login signing-key new' makes one"
-        )
+        guard !keys.isEmpty else {
+            throw InvalidConfiguration("there is no private key; 'limited-login signing-key new' makes one")
+        }
         try InvalidConfiguration.unless(keys.count <= Self.countLimit, "there are more than \(Self.countLimit) keys")
         let names = Set(keys.map(\.keyID))
         try InvalidConfiguration.unless(names.count == keys.count, "the same key stands there twice")

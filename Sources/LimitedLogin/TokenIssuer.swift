@@ -180,27 +180,6 @@ public struct TokenIssuer: Sendable {
         guard end > issuedAt, login.expiresAt.map({ now < $0 }) != false else {
             throw Rejection(.expired, "The subject token has ended.")
         }
-        var value = kind == .accessToken ? accessTokenHeader : idTokenHeader
-        let payload = payload(login, kind, audience, granted, tokenID, issuedAt: issuedAt, end: end)
-        Base64URL.append(encoding: payload.span, to: &value)
-        guard let signature = try? keys.keys[0].key.signature(for: value) else {
-            throw Unavailable("OpenSSL cannot sign.")
-        }
-        value.append(UInt8(ascii: "."))
-        Base64URL.append(encoding: signature.span, to: &value)
-        let text = String(decoding: value, as: UTF8.self)
-        return Token(value: text, lifetime: .seconds(end - issuedAt), scope: granted)
-    }
-
-    private func payload(
-        _ login: Login,
-        _ kind: Kind,
-        _ audience: String,
-        _ scope: String?,
-        _ tokenID: String,
-        issuedAt: Int64,
-        end: Int64
-    ) -> [UInt8] {
         var payload: [UInt8] = [UInt8(ascii: "{")]
         // Most payloads fit; a longer one makes the array grow.
         payload.reserveCapacity(1_024)
@@ -213,7 +192,7 @@ public struct TokenIssuer: Sendable {
         JSONWriter.member("auth_time", Int(login.authenticatedAt.wholeSeconds), to: &payload)
         JSONWriter.member("jti", tokenID, to: &payload)
         JSONWriter.member("idp", "facebook", to: &payload)
-        if !policy.scopeIsClaim { JSONWriter.member("scope", scope, to: &payload) }
+        if !policy.scopeIsClaim { JSONWriter.member("scope", granted, to: &payload) }
         if let thumbprint = login.keyThumbprint {
             JSONWriter.raw(#","cnf":{"#, to: &payload)
             JSONWriter.member("jkt", thumbprint, to: &payload)
@@ -227,7 +206,15 @@ public struct TokenIssuer: Sendable {
         }
         payload += policy.extraMembers.utf8
         payload.append(UInt8(ascii: "}"))
-        return payload
+        var value = kind == .accessToken ? accessTokenHeader : idTokenHeader
+        Base64URL.append(encoding: payload.span, to: &value)
+        guard let signature = try? keys.keys[0].key.signature(for: value) else {
+            throw Unavailable("OpenSSL cannot sign.")
+        }
+        value.append(UInt8(ascii: "."))
+        Base64URL.append(encoding: signature.span, to: &value)
+        let text = String(decoding: value, as: UTF8.self)
+        return Token(value: text, lifetime: .seconds(end - issuedAt), scope: granted)
     }
 }
 
@@ -265,15 +252,10 @@ public struct TokenIssuerPolicy: Sendable, Equatable {
     /// True if the scope is one of the additional claims, so that every token has all of it.
     let scopeIsClaim: Bool
 
-    /// Makes a policy from these values, if each is in its range.
+    /// Makes a policy from these values, if each is in the range that its property tells.
     /// - Parameters:
-    ///   - issuer: An `https` URL of at most 1,024 visible ASCII characters without user, query and fragment.
-    ///   - audiences: Each has 1 to 1,024 visible ASCII characters; the issuer itself if there are none.
-    ///   - lifetime: 60 to 3,600 s; fractions of a second are ignored.
-    ///   - accessTokenType: The `typ` of access tokens.
-    ///   - claims: The claims about the person in the tokens.
     ///   - extraClaims: A JSON object of at most 1 KiB, without registered claims. Its `scope` is the scope of every token.
-    ///   - scope: The scope that a token may have, words separated by spaces.
+    ///   - scope: The words of ``scopes``, separated by spaces.
     public init(
         issuer: String,
         audiences: [String] = [],

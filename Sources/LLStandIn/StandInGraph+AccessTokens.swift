@@ -3,16 +3,14 @@ internal import LLJOSE
 
 /// The access tokens that Graph knows, and its answers about them, with Facebook's own words in the errors.
 extension StandInGraph {
-    /// One token, with the person's fields in `/me` as JSON by their names.
     struct Token: Sendable {
         let person: Person
-        fileprivate let type: String
         fileprivate let issuedAt: Int64
         fileprivate let expiresAt: Int64
         var scopes: [String]
-        fileprivate let fields: [String: String]
-        /// The nonce of the web dialog that the token came from.
-        fileprivate let authNonce: String?
+        /// The members of the token's request: texts, and the person's fields in `/me` as JSON. The `auth_nonce` is that
+        /// of the web dialog that the token came from.
+        fileprivate let values: [String: String]
         var isRevoked: Bool
 
         /// The reason why Graph no longer accepts the token: the error's subcode, and its sentence.
@@ -33,20 +31,13 @@ extension StandInGraph {
         "birthday": "user_birthday", "age_range": "user_age_range", "hometown": "user_hometown",
         "location": "user_location", "gender": "user_gender", "link": "user_link",
     ]
-    private static let ownMembers: Set<String> = [
-        "user", "app", "scopes", "type", "expiry", "issued_at", "auth_nonce",
-    ]
+    private static let ownMembers: Set = ["user", "app", "scopes", "type", "expiry", "issued_at", "auth_nonce"]
 
     /// Mints the access token of `POST /access-tokens`, and remembers its login. The members of the request, and the
     /// request itself, may be left out.
     /// - Parameter fate: Empty; or `revoked`, if the person has removed the app since; or `dead`, the placeholder that
     ///   SDK 17 returns if tracking is denied: Graph cannot read it.
-    func mintAccessToken(
-        _ request: [UInt8],
-        fate: String,
-        appID: String,
-        now: Int64
-    ) throws(StandInRefusal) -> String {
+    func mintAccessToken(_ request: [UInt8], fate: String, appID: String, now: Int64) throws(StandInRefusal) -> String {
         guard ["", "revoked", "dead"].contains(fate) else {
             throw StandInRefusal("the query is nothing, 'revoked' or 'dead'")
         }
@@ -69,13 +60,11 @@ extension StandInGraph {
         let issuedAt = object.integer("issued_at") ?? now
         let token = Token(
             person: Person(appID: values["app"] ?? appID, userID: values["user"] ?? CatalogueWorkshop.janesID),
-            type: values["type"] ?? "USER",
             issuedAt: issuedAt,
             // 60 days is the lifetime of Android's tokens. The addition wraps, so that no time in a request can trap.
             expiresAt: object.integer("expiry") ?? issuedAt &+ 5_184_000,
             scopes: scopes,
-            fields: values,
-            authNonce: values["auth_nonce"],
+            values: values,
             isRevoked: fate == "revoked"
         )
         let text = "EAA" + .random(96)
@@ -95,7 +84,8 @@ extension StandInGraph {
                 return .error(100, "(#100) The App_id in the input_token did not match the Viewing App")
             }
             members += [
-                ("app_id", FacebookJSON.string(token.person.appID)), ("type", FacebookJSON.string(token.type)),
+                ("app_id", FacebookJSON.string(token.person.appID)),
+                ("type", FacebookJSON.string(token.values["type"] ?? "USER")),
                 ("application", "\"Stand-in\""),
                 ("data_access_expires_at", "\(token.issuedAt &+ 7_776_000)"), ("expires_at", "\(token.expiresAt)"),
             ]
@@ -129,7 +119,7 @@ extension StandInGraph {
             ("access_token", FacebookJSON.string(text)), ("token_type", "\"bearer\""),
             ("expires_in", "\(token.expiresAt == 0 ? 0 : token.expiresAt &- request.now)"),
         ]
-        if let nonce = token.authNonce {
+        if let nonce = token.values["auth_nonce"] {
             members += [("auth_type", "\"reauthenticate\""), ("auth_nonce", FacebookJSON.string(nonce))]
         }
         return .object(members)
@@ -144,7 +134,7 @@ extension StandInGraph {
             // A field may have modifiers, such as `friends.limit(2000){id}`.
             let name = String(field.prefix { $0 != "." && $0 != "{" })
             guard let permission = Self.permissions[name], token.scopes.contains(permission),
-                let json = token.fields[name]
+                let json = token.values[name]
             else { continue }
             members.append((name, json))
         }

@@ -1,10 +1,10 @@
 internal import LLBytes
-internal import LLHTTP
+package import LLHTTP
 internal import LLJOSE
 
 /// An answer of the stand-in; thrown as an error if the request fails.
-struct StandInAnswer: Error {
-    typealias Field = (name: StaticString, value: String)
+package struct StandInAnswer: Error {
+    package typealias Field = (name: StaticString, value: String)
 
     var status: UInt16 = 200
     var fields: [Field] = [("Content-Type", "application/json; charset=UTF-8")]
@@ -14,7 +14,7 @@ struct StandInAnswer: Error {
 
     static let done = StandInAnswer(body: "{\"success\":true}")
 
-    static func object(_ members: [FacebookJSON.Member]) -> StandInAnswer {
+    package static func object(_ members: [FacebookJSON.Member]) -> StandInAnswer {
         StandInAnswer(body: FacebookJSON.object(members))
     }
 
@@ -27,10 +27,18 @@ struct StandInAnswer: Error {
         )
     }
 
-    /// A sentence of the stand-in itself.
-    static func text(_ status: UInt16, _ text: String, _ more: [Field] = []) -> StandInAnswer {
+    /// A sentence of the stand-in itself, or no content.
+    package static func text(_ status: UInt16, _ text: String?, _ more: [Field] = []) -> StandInAnswer {
         let fields = more + [("Content-Type", "text/plain; charset=utf-8")]
-        return StandInAnswer(status: status, fields: fields, body: "\(text)\n")
+        return StandInAnswer(status: status, fields: fields, body: text.map { "\($0)\n" } ?? "")
+    }
+
+    package func send(in exchange: inout HTTPExchange) -> RequestDecision {
+        if let pause { return .park(until: pause) }
+        exchange.response.status = status
+        for field in fields { exchange.response.addField(field.name, field.value) }
+        exchange.response.body.append(contentsOf: body.utf8)
+        return .respond
     }
 }
 
@@ -70,8 +78,7 @@ final class StandInGraph: Sendable {
         people.withLock { Self.keep(($0[person] ?? [:]).merging(granted) { $1 }, as: person, in: &$0) }
     }
 
-    /// The claims that a refreshed token lacks because their permission is no longer granted; nil if the person is not
-    /// logged in.
+    /// The claims that a refreshed token lacks: their permission is no longer granted. Nil if nobody is logged in.
     func revokedClaims(ofLogin payload: [UInt8]) -> Set<String>? {
         guard let claims = JSONObject(payload), let person = Self.person(claims),
             let permissions = people.withLock({ $0[person] }), !permissions.isEmpty
@@ -113,19 +120,15 @@ final class StandInGraph: Sendable {
         else { return nil }
         let person = Person(appID: try app(request), userID: parts[1])
         switch request.method {
-        case .get where parts.count == 3: return permissions(of: person)
+        case .get where parts.count == 3:
+            guard let known = people.withLock({ $0[person] }) else { return Self.unknownUser }
+            let members = known.sorted { $0.key < $1.key }.map { name, status in
+                "{\"permission\":\"\(name)\",\"status\":\"\(status)\"}"
+            }
+            return .object([("data", "[\(members.joined(separator: ","))]")])
         case .delete: return revoke(parts.count == 4 ? parts[3] : nil, of: person)
         default: return .error(100, "Unsupported method.")
         }
-    }
-
-    /// `GET /{user-id}/permissions`.
-    private func permissions(of person: Person) -> StandInAnswer {
-        guard let known = people.withLock({ $0[person] }) else { return Self.unknownUser }
-        let members = known.sorted { $0.key < $1.key }.map { name, status in
-            "{\"permission\":\"\(name)\",\"status\":\"\(status)\"}"
-        }
-        return .object([("data", "[\(members.joined(separator: ","))]")])
     }
 
     /// `DELETE /{user-id}/permissions/{permission}`; without a permission it revokes all of them.
@@ -169,20 +172,20 @@ final class StandInGraph: Sendable {
     }
 }
 
-struct StandInRequest {
-    let method: HTTPMethod
-    let path: String
-    let queryText: String
+package struct StandInRequest {
+    package let method: HTTPMethod
+    package let path: String
+    package let queryText: String
     /// The parameters of the query by name; none if it is malformed.
     let query: [String: String]
     /// The fields of the head by their name in lower case.
-    let fields: [String: String]
-    let body: [UInt8]
+    package let fields: [String: String]
+    package let body: [UInt8]
     let context: RequestContext
     /// Seconds since 1970.
-    let now: Int64
+    package let now: Int64
 
-    init(_ exchange: borrowing HTTPExchange, _ bytes: Span<UInt8>, now: Int64) {
+    package init(_ exchange: borrowing HTTPExchange, _ bytes: Span<UInt8>, now: Int64) {
         method = exchange.head.method
         path = bytes.text(exchange.head.path)
         queryText = exchange.head.query.map { bytes.text($0) } ?? ""

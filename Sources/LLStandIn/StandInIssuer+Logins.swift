@@ -4,15 +4,9 @@ internal import LLHTTP
 internal import LLJOSE
 internal import LimitedLoginTesting
 
-/// The login behind a code of the dialog, kept until the code is exchanged.
+/// The login behind a code of the dialog: the dialog's query, kept until the code is exchanged.
 struct DialogCode {
-    let appID: String
-    let redirectURI: String
-    /// `code_challenge`: the SHA-256 of the verifier, in base64url (RFC 7636 section 4.2); nil for a code without PKCE.
-    let challenge: String?
-    let scopes: [String]
-    let nonce: String
-    let authNonce: String?
+    let query: [String: String]
     let expiresAt: Int64
     var isUsed = false
 }
@@ -23,24 +17,14 @@ extension StandInIssuer {
     /// `GET /dialog/oauth`: sends the browser back to the app with a code in the query.
     func answerDialog(_ request: StandInRequest) throws(StandInRefusal) -> StandInAnswer {
         let query = request.query
-        guard let appID = query["client_id"], let target = query["redirect_uri"], target.contains("://"),
+        guard query["client_id"] != nil, let target = query["redirect_uri"], target.contains("://"),
             target.utf8.allSatisfy(ASCII.isVisible), !target.contains("#")
         else { throw StandInRefusal("the dialog needs client_id and redirect_uri, a URL without a fragment") }
         guard query["code_challenge"] == nil || query["code_challenge_method"] == "S256",
             ["code", nil].contains(query["response_type"])
         else { throw StandInRefusal("response_type is code, and code_challenge_method is S256") }
-        let code = DialogCode(
-            appID: appID,
-            redirectURI: target,
-            challenge: query["code_challenge"],
-            scopes: (query["scope"] ?? "").split { " ,".contains($0) }.map(String.init),
-            nonce: query["nonce"] ?? "",
-            // Graph tells the nonce only for a login with a new authentication.
-            authNonce: query["auth_type"]?.split(separator: ",").contains("reauthenticate") == true
-                ? query["auth_nonce"] : nil,
-            // A code lives for ten minutes.
-            expiresAt: request.now + 600
-        )
+        // A code lives for ten minutes.
+        let code = DialogCode(query: query, expiresAt: request.now + 600)
         let name = "AQ" + .random(64)
         graph.codes.withLock { StandInGraph.keep(code, as: name, in: &$0) }
         let answer = [(name: "code", value: name)] + (query["state"].map { [(name: "state", value: $0)] } ?? [])
@@ -56,10 +40,12 @@ extension StandInIssuer {
             defer { codes[name]?.isUsed = true }
             return codes[name]
         }
-        guard let code, code.appID == query["client_id"] else { throw .error(100, "Invalid verification code format.") }
+        guard let code, code.query["client_id"] == query["client_id"] else {
+            throw .error(100, "Invalid verification code format.")
+        }
         guard !code.isUsed else { throw .error(100, subcode: 36_009, "This authorization code has been used.") }
         guard code.expiresAt > now else { throw .error(100, subcode: 36_007, "This authorization code has expired.") }
-        guard code.redirectURI == query["redirect_uri"] else {
+        guard code.query["redirect_uri"] == query["redirect_uri"] else {
             throw .error(
                 100,
                 subcode: 36_008,
@@ -67,14 +53,14 @@ extension StandInIssuer {
                     + "the OAuth dialog request"
             )
         }
-        guard Self.isAnswered(code.challenge, by: query["code_verifier"]) else {
+        guard Self.isAnswered(code.query["code_challenge"], by: query["code_verifier"]) else {
             throw .error(
                 100,
                 "Invalid code verifier. Code verifier should be a cryptographic random string using the characters A-Z, a-z, "
                     + "0-9, and the punctuation characters -._~, between 43 and 128 characters long."
             )
         }
-        guard let tokens = try? mint(code, now: now) else { throw .error(2, "The stand-in failed.") }
+        guard let tokens = try? mint(code.query, now: now) else { throw .error(2, "The stand-in failed.") }
         var members: [FacebookJSON.Member] = [
             ("access_token", FacebookJSON.string(tokens.access)), ("token_type", "\"bearer\""),
             ("expires_in", "5184000"),
@@ -83,7 +69,8 @@ extension StandInIssuer {
         return .object(members)
     }
 
-    /// True if the verifier belongs to the challenge. A code without a challenge needs no verifier.
+    /// True if the verifier belongs to the challenge, which is its SHA-256 in base64url (RFC 7636 section 4.2). A code
+    /// without a challenge needs no verifier.
     private static func isAnswered(_ challenge: String?, by verifier: String?) -> Bool {
         guard let challenge else { return true }
         guard let verifier, (43...128).contains(verifier.utf8.count),
@@ -93,23 +80,29 @@ extension StandInIssuer {
     }
 
     /// The tokens of a login: an id token only with the scope `openid`, bound to the access token by `at_hash`.
-    private func mint(_ code: DialogCode, now: Int64) throws -> (access: String, id: String?) {
-        let isEmailGranted = code.scopes.contains("email")
+    private func mint(_ query: [String: String], now: Int64) throws -> (access: String, id: String?) {
+        let appID = query["client_id"] ?? ""
+        let scopes = (query["scope"] ?? "").split { " ,".contains($0) }
+        let isEmailGranted = scopes.contains("email")
         var request: [FacebookJSON.Member] = [
-            ("app", FacebookJSON.string(code.appID)), ("name", "\"Jane Q Doe\""), ("email", "\"jane.doe@example.com\""),
+            ("name", "\"Jane Q Doe\""), ("email", "\"jane.doe@example.com\""),
             ("scopes", FacebookJSON.list(["public_profile"] + (isEmailGranted ? ["email"] : []))),
         ]
-        if let nonce = code.authNonce { request.append(("auth_nonce", FacebookJSON.string(nonce))) }
+        // Graph tells the nonce only for a login with a new authentication.
+        if let nonce = query["auth_nonce"], query["auth_type"]?.split(separator: ",").contains("reauthenticate") == true
+        {
+            request.append(("auth_nonce", FacebookJSON.string(nonce)))
+        }
         let text = Array(FacebookJSON.object(request).utf8)
-        let access = try graph.mintAccessToken(text, fate: "", appID: code.appID, now: now)
-        guard code.scopes.contains("openid") else { return (access, nil) }
+        let access = try graph.mintAccessToken(text, fate: "", appID: appID, now: now)
+        guard scopes.contains("openid") else { return (access, nil) }
         let digest = try SHA256.digest(of: Array(access.utf8).span).bytes
         var claims: [FacebookJSON.Member] = [
-            ("aud", FacebookJSON.string(code.appID)), ("nonce", FacebookJSON.string(code.nonce)),
+            ("aud", FacebookJSON.string(appID)), ("nonce", FacebookJSON.string(query["nonce"] ?? "")),
             ("at_hash", FacebookJSON.string(Base64URL.encode((0..<16).map { digest[$0] }))), ("name", "\"Jane Q Doe\""),
         ]
         if isEmailGranted { claims.append(("email", "\"jane.doe@example.com\"")) }
-        return (access, try token(claims: FacebookJSON.object(claims), now: now))
+        return (access, try token(claims: Array(FacebookJSON.object(claims).utf8), now: now))
     }
 }
 
@@ -122,7 +115,7 @@ extension StandInIssuer {
 
     /// Removes the app from the person's account, then sends the callback, in the same order as Facebook. The answer is
     /// the service's own. `?app_id=` names another app, `?issued_at=` another time.
-    func callBack(_ name: String, _ userID: String, _ request: StandInRequest) -> StandInAnswer {
+    func callBack(_ name: String, _ userID: String, _ request: StandInRequest) throws -> StandInAnswer {
         switch callbacks.visit(request.context) {
         case .none: break
         case .waiting(let moment): return StandInAnswer(pause: moment)
@@ -134,10 +127,9 @@ extension StandInIssuer {
         let issuedAt = request.query["issued_at"].flatMap { Int64($0) } ?? request.now
         guard let service = service.withLock({ $0 }), let url = try? HTTPURL(parsing: "\(service)/callbacks/\(name)")
         else { return .text(503, "the stand-in does not know the service: start it with --service-url") }
-        let signed = try? SignedRequestMinter.mint(userID: userID, issuedAt: issuedAt, appSecret: graph.appSecret)
+        let signed = try SignedRequestMinter.mint(userID: userID, issuedAt: issuedAt, appSecret: graph.appSecret)
         let deadline = MonotonicClock.now() + Self.patience
         let isBegun = callbacks.begin(request.context, keeping: (), until: deadline) { request in
-            guard let signed else { return false }
             DispatchQueue(label: "callback").async {
                 self.callbacks.finish(request, self.send(signed, url), now: MonotonicClock.now())
             }
@@ -154,19 +146,17 @@ extension StandInIssuer {
             let response = try client.send(form, limits: limits)
             let body = String(decoding: response.body, as: UTF8.self)
             return StandInAnswer(status: UInt16(clamping: response.status), body: body)
-        } catch {
-            return StandInAnswer(status: 502, body: "\(error)\n")
-        }
+        } catch { return StandInAnswer(status: 502, body: "\(error)\n") }
     }
 }
 
 extension StandInRequest {
-    /// The parts of `/users/{id}/deauthorize` and `/users/{id}/data-deletion`.
-    var callback: (userID: String, name: String)? {
+    /// The answer to `POST` at `/users/{id}/deauthorize` and `/users/{id}/data-deletion`; nil for any other path.
+    var callback: StandInIssuer.Handler? {
         let parts = parts
         guard parts.count == 3, parts[0] == "users", ["deauthorize", "data-deletion"].contains(parts[2]),
             DecimalNumber.isIdentifier(parts[1].utf8)
         else { return nil }
-        return (parts[1], parts[2])
+        return { try $0.callBack(parts[2], parts[1], $1) }
     }
 }

@@ -56,8 +56,8 @@ package final class StandInIssuer: HTTPRequestHandler, Sendable {
 
     /// A token in Facebook's format with these claims (the text of a JSON object), signed by the newest key.
     /// - Parameter statuses: Permissions that the token does not show, with their status.
-    package func token(claims: String, statuses: [String: String] = [:], now: Int64) throws -> String {
-        let payload = try template.payload(claims: Array(claims.utf8), now: now)
+    func token(claims: [UInt8], statuses: [String: String] = [:], now: Int64) throws -> String {
+        let payload = try template.payload(claims: claims, now: now)
         graph.recordLogin(payload: payload, statuses: statuses)
         return try keys.published[0].mint(payload: payload)
     }
@@ -67,7 +67,7 @@ package final class StandInIssuer: HTTPRequestHandler, Sendable {
         CatalogueWorkshop(template: template, keys: try keys.catalogueMinters(), nonce: nonce, now: now)
     }
 
-    private var now: Int64 { conditions.withLock { $0.now() } }
+    private var now: Int64 { conditions.withLock(\.time) ?? WallClock.unixSeconds() }
 
     /// Answers the JWK Set with 503 for this time, as in an outage at Facebook.
     package func beginOutage(_ time: Duration) { conditions.withLock { $0.outageEnd = MonotonicClock.now() + time } }
@@ -76,7 +76,7 @@ package final class StandInIssuer: HTTPRequestHandler, Sendable {
     /// The greatest body, in bytes: a token of 32 KiB, and half of that for the other members.
     private static let bodyByteLimit = 49_152
 
-    private typealias Handler = @Sendable (StandInIssuer, StandInRequest) throws -> StandInAnswer
+    typealias Handler = @Sendable (StandInIssuer, StandInRequest) throws -> StandInAnswer
 
     private static let reads: [String: Handler] = [
         "/.well-known/openid-configuration": { $0.discovery($1) }, keySetPath: { $0.keySet($1) },
@@ -98,8 +98,7 @@ package final class StandInIssuer: HTTPRequestHandler, Sendable {
             return .object([("access_token", FacebookJSON.string(token))])
         },
         "/tokens": { issuer, request in
-            let claims = String(decoding: request.body, as: UTF8.self)
-            let token = try issuer.token(claims: claims, statuses: request.statuses, now: request.now)
+            let token = try issuer.token(claims: request.body, statuses: request.statuses, now: request.now)
             return .object([("id_token", FacebookJSON.string(token))])
         },
     ]
@@ -121,19 +120,12 @@ package final class StandInIssuer: HTTPRequestHandler, Sendable {
         } catch {
             answer = error as? StandInAnswer ?? .text(error is StandInRefusal ? 400 : 500, "\(error)")
         }
-        if let moment = answer.pause { return .park(until: moment) }
-        exchange.response.status = answer.status
-        for field in answer.fields { exchange.response.addField(field.name, field.value) }
-        exchange.response.body.append(contentsOf: answer.body.utf8)
-        return .respond
+        return answer.send(in: &exchange)
     }
 
     private func answer(_ request: StandInRequest) throws -> StandInAnswer {
         let read = Self.reads[request.name]
-        let callback = request.callback.map { callback -> Handler in
-            { $0.callBack(callback.name, callback.userID, $1) }
-        }
-        if let handler = read ?? Self.posts[request.name] ?? callback {
+        if let handler = read ?? Self.posts[request.name] ?? request.callback {
             let isReading = [.get, .head].contains(request.method)
             if read == nil ? request.method == .post : isReading { return try handler(self, request) }
             return .text(405, "method not allowed", [("Allow", read == nil ? "POST" : "GET, HEAD")])
@@ -160,9 +152,7 @@ package final class StandInIssuer: HTTPRequestHandler, Sendable {
         let moment = object.integer("iat") ?? request.now
         let proof = try keys.device.mint(method: method, url: url, token: token, issuedAt: moment)
         let thumbprint = try keys.device.thumbprint()
-        return .object([
-            ("proof", FacebookJSON.string(proof)), ("key_thumbprint", FacebookJSON.string(thumbprint)),
-        ])
+        return .object([("proof", FacebookJSON.string(proof)), ("key_thumbprint", FacebookJSON.string(thumbprint))])
     }
 
     /// Refreshes a token as Facebook does for the SDK: in the background with the login's nonce, or by `?way=silent`
@@ -181,12 +171,8 @@ package final class StandInIssuer: HTTPRequestHandler, Sendable {
         }
         // The refreshed token comes without an access token, so it has no hash of one.
         let renewed = ["jti", "iat", "exp", "at_hash"] + (way == "direct" ? [] : ["nonce"])
-        let refreshed = try template.payload(
-            claims: payload,
-            dropping: revoked.union(renewed),
-            nonce: way == "direct" ? "" : Self.uuid(),
-            now: request.now
-        )
+        let (dropped, nonce) = (revoked.union(renewed), way == "direct" ? "" : Self.uuid())
+        let refreshed = try template.payload(claims: payload, dropping: dropped, nonce: nonce, now: request.now)
         let fresh = try keys.published[0].mint(payload: refreshed)
         return .object([("id_token", FacebookJSON.string(fresh))])
     }
@@ -249,8 +235,6 @@ package struct Conditions: Sendable {
     package var outageEnd = MonotonicInstant(nanoseconds: 0)
     /// The time after which the JWK Set is answered.
     fileprivate var delay = Duration.zero
-
-    fileprivate func now() -> Int64 { time ?? WallClock.unixSeconds() }
 }
 
 extension StandInIssuer {

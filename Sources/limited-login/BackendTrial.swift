@@ -1,6 +1,7 @@
 internal import Glibc
 internal import LLBytes
 internal import LLHTTP
+internal import LLJOSE
 internal import LLStandIn
 internal import LimitedLogin
 
@@ -49,27 +50,21 @@ struct TrialResult {
     }
 }
 
-final class BackendTrial {
+struct BackendTrial {
     let issuer: StandInIssuer
     let appID: String
     /// The backend is a server with these routes, or a program, which keeps no state.
     let routes: TriedRoutes?
     let program: TriedProgram?
     let prints: Bool
-    private(set) var results: [TrialResult] = []
 
-    init(issuer: StandInIssuer, appID: String, routes: TriedRoutes?, program: TriedProgram?, prints: Bool) {
-        (self.issuer, self.appID, self.prints) = (issuer, appID, prints)
-        (self.routes, self.program) = (routes, program)
-    }
-
-    func run() throws(TrialOutcome) {
+    func run() throws(TrialOutcome) -> [TrialResult] {
         try waitForBackend()
         // A token that is only wrong under a setting, or by this service's own limit, shows no fault of a backend.
-        for entry in CatalogueEntry.all where entry.setting == nil && entry.code != .tokenTooLong {
-            record(entry.name, entry.fault, entry.code) { try send(login(entry)) }
-        }
-        sequences()
+        let entries = CatalogueEntry.all.filter { $0.setting == nil && $0.code != .tokenTooLong }
+        return entries.map { entry in
+            result(entry.name, entry.fault, entry.code) { try send(login(entry)) }
+        } + sequences()
     }
 
     /// Waits until the backend accepts a good login: it may have just started, or have failed to fetch the keys before.
@@ -90,18 +85,18 @@ final class BackendTrial {
         try routes?.send(values) ?? program?.send(values) ?? .notAsked
     }
 
-    private func outcome(_ attempt: () throws -> TrialOutcome) -> TrialOutcome {
+    private typealias Attempt = () throws -> TrialOutcome
+
+    private func outcome(_ attempt: Attempt) -> TrialOutcome {
         do {
             return try attempt()
-        } catch {
-            return error as? TrialOutcome ?? .broken("\(error)")
-        }
+        } catch { return error as? TrialOutcome ?? .broken("\(error)") }
     }
 
-    private func record(_ name: String, _ sent: String, _ code: Rejection.Code?, _ attempt: () throws -> TrialOutcome) {
+    private func result(_ name: String, _ sent: String, _ code: Rejection.Code?, _ attempt: Attempt) -> TrialResult {
         let result = TrialResult(name: name, sent: sent, code: code, outcome: outcome(attempt))
-        results.append(result)
         if prints { StandardOutput.write(result.text) }
+        return result
     }
 
     private func login(
@@ -120,47 +115,167 @@ final class BackendTrial {
         return values
     }
 
-    private func sequences() {
-        record("nonce-again", "A good login is sent a second time.", .nonceUsed) {
-            guard routes?.begin != nil else { return .notAsked }
-            let values = try login()
-            guard try send(values) == .accepted else { throw TrialOutcome.broken("the first time is refused") }
-            return try send(values)
-        }
-        record("refresh", "The SDK has refreshed the session's token.", nil) { try refresh() }
-        record("other-refresh", "A session is refreshed with another person's token.", .subjectMismatch) {
-            try refresh([("sub", "\"1000200030004000\"")])
-        }
+    private func sequences() -> [TrialResult] {
         let withdrawn = issuer.keys.published[1]
-        record("rotation", "Facebook signs with a key that it has just published.", nil) {
-            try issuer.keys.rotate()
-            return try send(login())
-        }
-        record("withdrawn-key", "Its key is no longer published.", .unknownKey) {
-            try issuer.keys.rotate()
-            // A token with the newest key has the backend fetch the keys, and the withdrawn one is not among them.
-            _ = try send(login())
-            return try send(login(signedBy: withdrawn))
-        }
-        record("outage", "Facebook's keys cannot be fetched, and the backend has them.", nil) {
-            guard routes != nil else { return .notAsked }
-            issuer.beginOutage(.seconds(600))
-            return try send(login())
-        }
-        record("outage-unknown-key", "Facebook's keys cannot be fetched, and a stranger signed it.", .unknownKey) {
-            issuer.beginOutage(.seconds(600))
-            // Without the keys it is right to say neither yes nor no.
-            let outcome = outcome { try send(login(signedBy: .make())) }
-            return outcome == .accepted ? .accepted : .refused
-        }
-        record("outage-over", "Facebook's keys can be fetched again.", nil) {
-            issuer.beginOutage(.zero)
-            return try send(login())
-        }
+        return [
+            result("nonce-again", "A good login is sent a second time.", .nonceUsed) {
+                guard routes?.begin != nil else { return .notAsked }
+                let values = try login()
+                guard try send(values) == .accepted else { throw TrialOutcome.broken("the first time is refused") }
+                return try send(values)
+            },
+            result("refresh", "The SDK has refreshed the session's token.", nil) { try refresh() },
+            result("other-refresh", "A session is refreshed with another person's token.", .subjectMismatch) {
+                try refresh([("sub", "\"1000200030004000\"")])
+            },
+            result("rotation", "Facebook signs with a key that it has just published.", nil) {
+                try issuer.keys.rotate()
+                return try send(login())
+            },
+            result("withdrawn-key", "Its key is no longer published.", .unknownKey) {
+                try issuer.keys.rotate()
+                // A token with the newest key has the backend fetch the keys, and the withdrawn one is not among them.
+                _ = try send(login())
+                return try send(login(signedBy: withdrawn))
+            },
+            result("outage", "Facebook's keys cannot be fetched, and the backend has them.", nil) {
+                guard routes != nil else { return .notAsked }
+                issuer.beginOutage(.seconds(600))
+                return try send(login())
+            },
+            result("outage-unknown-key", "Facebook's keys cannot be fetched, and a stranger signed it.", .unknownKey) {
+                issuer.beginOutage(.seconds(600))
+                // Without the keys it is right to say neither yes nor no.
+                let outcome = outcome { try send(login(signedBy: .make())) }
+                return outcome == .accepted ? .accepted : .refused
+            },
+            result("outage-over", "Facebook's keys can be fetched again.", nil) {
+                issuer.beginOutage(.zero)
+                return try send(login())
+            },
+        ]
     }
 
     private func refresh(_ claims: [FacebookJSON.Member] = []) throws -> TrialOutcome {
         guard let routes, let url = routes.refresh else { throw TrialOutcome.notAsked }
         return try routes.refresh(login(), with: issuer.workshop(nonce: StandInIssuer.uuid()).token(claims), at: url)
+    }
+}
+
+/// The outcome of a try; thrown if there is no answer to judge.
+enum TrialOutcome: Error, Equatable {
+    case accepted, refused, notAsked
+    /// Neither yes nor no: a clause.
+    case broken(String)
+
+    var text: String {
+        switch self {
+        case .accepted: "accepted"
+        case .refused: "refused"
+        case .notAsked: "not asked"
+        case .broken(let clause): clause
+        }
+    }
+}
+
+struct TriedRoutes {
+    let login: HTTPURL
+    /// The route that begins a login; a backend with one keeps state, so that a sequence can be tried.
+    let begin: HTTPURL?
+    let refresh: HTTPURL?
+    let template: String
+    let fields: [HTTPSResponse.Field]
+    let expected: String
+    private let client = HTTPSClient()
+
+    /// The name under which a login's cookies are kept; no template can contain it.
+    private static let cookie = "}cookie"
+
+    func takes(_ name: String) -> Bool { template.contains("{\(name)}") }
+
+    /// The values that stand for a new login; `nonce` among them if the backend makes it.
+    func begun() throws(TrialOutcome) -> [String: String] {
+        guard let url = begin else { return [:] }
+        let response = try post(url, [:], "{}")
+        guard Self.matches(response.status, "2xx"), let object = JSONObject(response.body),
+            object.string("nonce") != nil
+        else { throw .broken("\(url) answers \(response.status), or no JSON object with a nonce") }
+        var values: [String: String] = [:]
+        for (name, value) in object.members where object.document.isString(value) {
+            values[name] = object.string(value)
+        }
+        values[Self.cookie] = Self.cookies(response)
+        return values
+    }
+
+    func send(_ values: [String: String]) throws(TrialOutcome) -> TrialOutcome {
+        try verdict(post(login, values, template), login)
+    }
+
+    /// Logs in with these values, then sends a refreshed token in the same session.
+    func refresh(_ values: [String: String], with token: String, at url: HTTPURL) throws(TrialOutcome) -> TrialOutcome {
+        let response = try post(login, values, template)
+        guard Self.matches(response.status, expected) else { throw .broken("the login before it is refused") }
+        let session = [Self.cookie: Self.cookies(response), "token": token].compactMapValues { $0 }
+        return try verdict(post(url, values.merging(session) { $1 }, template), url)
+    }
+
+    private func verdict(_ response: HTTPSResponse, _ url: HTTPURL) throws(TrialOutcome) -> TrialOutcome {
+        let status = response.status
+        if Self.matches(status, expected) { return .accepted }
+        // A service that cannot know says 503. Another error of a server, a redirect and a wrong route are no verdict.
+        guard status < 500 || status == 503, status / 100 != 3, ![404, 405, 415, 429].contains(status) else {
+            throw .broken("\(url) answers \(status)")
+        }
+        return .refused
+    }
+
+    private func post(_ url: HTTPURL, _ values: [String: String], _ raw: String) throws(TrialOutcome) -> HTTPSResponse {
+        let body = values.reduce(raw) { text, value in
+            text.replacing("{\(value.key)}", with: JSONText.quoted(value.value).dropFirst().dropLast())
+        }
+        let cookies = values[Self.cookie].map { [(name: "Cookie", value: $0)] } ?? []
+        do throws(ClientError) {
+            return try client.send(HTTPSRequest(.post, url, headers: fields + cookies, body: .json(Array(body.utf8))))
+        } catch { throw .broken("\(url) gives no answer: \(error)") }
+    }
+
+    private static func cookies(_ response: HTTPSResponse) -> String? {
+        let cookies = response.fields.filter { $0.name == "set-cookie" }.map { $0.value.prefix { $0 != ";" } }
+            .joined(separator: "; ")
+        return cookies.isEmpty ? nil : cookies
+    }
+
+    private static func matches(_ status: Int, _ pattern: String) -> Bool {
+        zip("\(status)", pattern).allSatisfy { $1 == "x" || $0 == $1 }
+    }
+}
+
+struct TriedProgram {
+    /// The longest run in seconds, with the start of an interpreter on a slow machine.
+    private static let seconds = 60
+
+    let command: String
+    let variables: [String: String]
+
+    func send(_ values: [String: String]) throws(TrialOutcome) -> TrialOutcome {
+        let named =
+            values.filter { $0.key != "token" }.map { ($0.key.uppercased(), $0.value) } + variables.map { ($0, $1) }
+        let assignments = named.map { "\($0)=\($1.shellWord)" }.sorted().joined(separator: " ")
+        let line = "\(assignments) timeout \(Self.seconds) sh -c \(command.shellWord) >/dev/null"
+        // The shell gets text that is quoted above; the stream is closed below, by the one call that may.
+        guard let stream = unsafe popen(line, "w") else { throw .broken("the shell cannot be started") }
+        // A program that does not read its input fails the write here; pclose then tells the exit code alone.
+        unsafe setvbuf(stream, nil, _IONBF, 0)
+        unsafe fputs(values["token"] ?? "", stream)
+        let status = unsafe pclose(stream)
+        // The exit code is in the second byte; the first one has the signal that ended the shell.
+        guard status >= 0, status & 0x7F == 0 else { throw .broken("the program was ended by a signal") }
+        switch status >> 8 {
+        case 0: return .accepted
+        case 1...63: return .refused
+        case 124: throw .broken("the program has not ended within \(Self.seconds) s")
+        case let code: throw .broken("the program failed with exit code \(code)")
+        }
     }
 }

@@ -99,21 +99,15 @@ struct RunCatalogue: ParsableCommand {
         let keys = "\(base)/.well-known/oauth/openid/jwks/"
         if !json { StandardOutput.write("Facebook is played on \(base), with its keys at \(keys)") }
         let variables = ["APP_ID": appID, "ISSUER": "https://www.facebook.com", "JWKS_URL": keys]
-        let trial = BackendTrial(
-            issuer: issuer,
-            appID: appID,
-            routes: url.map {
-                TriedRoutes(login: $0, begin: begin, refresh: refresh, template: send, fields: header, expected: expect)
-            },
-            program: exec.map { TriedProgram(command: $0, variables: variables) },
-            prints: !json
-        )
-        do throws(TrialOutcome) {
-            try trial.run()
-        } catch {
-            throw Exit.refusing("there is no verdict on a good login: \(error.text)", Exit.unavailable)
+        let routes = url.map {
+            TriedRoutes(login: $0, begin: begin, refresh: refresh, template: send, fields: header, expected: expect)
         }
-        let results = trial.results
+        let program = exec.map { TriedProgram(command: $0, variables: variables) }
+        let trial = BackendTrial(issuer: issuer, appID: appID, routes: routes, program: program, prints: !json)
+        let results: [TrialResult]
+        do throws(TrialOutcome) {
+            results = try trial.run()
+        } catch { throw Exit.refusing("there is no verdict on a good login: \(error.text)", Exit.unavailable) }
         if json { StandardOutput.write(json: Self.json(results)) } else { StandardOutput.write(Self.score(results)) }
         if let junit {
             do {

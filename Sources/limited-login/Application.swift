@@ -16,12 +16,8 @@ struct Application {
     let tls: Published<TLSContext>?
 
     /// Builds the service from its configuration; it binds and fetches nothing yet.
-    /// - Parameter isForThisMachineAlone: True if the service answers only requests for a loopback host.
-    init(
-        _ configuration: ServiceConfiguration,
-        logger: Logger,
-        isForThisMachineAlone: Bool = false
-    ) throws(StartError) {
+    /// - Parameter isLocal: True if the service answers only requests for a loopback host.
+    init(_ configuration: ServiceConfiguration, logger: Logger, isLocal: Bool = false) throws(StartError) {
         let registry = PrometheusRegistry(help: ServiceMetrics.help)
         self.configuration = configuration
         let cache = try ServiceFactory.keyCache(configuration, events: ServiceEvents.ofKeys(logger))
@@ -31,13 +27,15 @@ struct Application {
         let webhooks = try configuration.callbacksURL.map { _ throws(StartError) in
             WebhookSender(client: try ServiceFactory.httpsClient(configuration), metrics: metrics, logger: logger)
         }
-        let storeEvents = ServiceEvents.ofReplayStore(logger, registry)
-        let replayStore = try ServiceFactory.replayStore(configuration, onEvent: storeEvents)
+        let store = try ServiceFactory.replayStore(
+            configuration,
+            onEvent: ServiceEvents.ofReplayStore(logger, registry)
+        )
         let graph = GraphWorkers(client: try ServiceFactory.graphClient(configuration, metrics: metrics))
         core = ServiceCore(
             settings: try ServiceFactory.settings(configuration),
             cache: cache,
-            replayStore: replayStore,
+            replayStore: store,
             metrics: metrics,
             logger: logger,
             identifiers: RequestIdentifier(process: UInt32.random(in: .min ... .max)),
@@ -64,7 +62,7 @@ struct Application {
         var listener = HTTPServerConfiguration(address: configuration.listen, workerCount: configuration.workers)
         (listener.socketMode, listener.limits, listener.tls) = (configuration.listenMode, limits, tls)
         server = HTTPServer(configuration: listener) { [core] _ in
-            guard isForThisMachineAlone else { return ServiceHandler(core: core, listener: .service) }
+            guard isLocal else { return ServiceHandler(core: core, listener: .service) }
             return ServiceHandler(core: core, listener: .service) { SameOrigin.refusesHost(&$0, $1) }
         }
         // Probes and Prometheus need no more connections.
@@ -112,8 +110,7 @@ struct Application {
     /// Sends the manager signs of life for as long as the administrative `/livez` is good.
     private func beat(every pulse: Duration, on queue: DispatchQueue) {
         if core.stuckThread(MonotonicClock.now()) == nil { notify(.alive) }
-        let (seconds, attoseconds) = pulse.components
-        let time = DispatchTimeInterval.nanoseconds(Int(seconds * 1_000_000_000 + attoseconds / 1_000_000_000))
+        let time = DispatchTimeInterval.nanoseconds(Int(clamping: pulse.wholeNanoseconds))
         queue.asyncAfter(deadline: .now() + time) { beat(every: pulse, on: queue) }
     }
 
@@ -126,7 +123,7 @@ struct Application {
             } catch {
                 let mayPass = [EADDRINUSE, EADDRNOTAVAIL, EAGAIN]
                 guard mayPass.contains(error.errorNumber), MonotonicClock.now() < deadline,
-                    !ProcessSignals.shared.stopComes(before: .now() + .milliseconds(100))
+                    !ProcessSignals.stopComes(before: .now() + .milliseconds(100))
                 else { throw StartError(error, flag) }
                 if !isTold { core.logger.warning("trying on", metadata: ["reason": "\(error)"]) }
                 isTold = true
@@ -198,16 +195,15 @@ extension ServiceConfiguration {
     /// file, the store, the signals and a reload.
     fileprivate var threads: Int { workerCount + 1 + 2 * calls + 5 }
 
-    /// Descriptors for the connections of both listeners, and those held beyond a limit: 64, a quarter for each kind.
-    private static let leastConnections = 64
-
     fileprivate func freeDescriptors(of limit: Int) throws(StartError) -> Int {
         // A worker has an epoll set, a wake-up signal and a listener. A call has a connection and a wake-up signal, and two
         // more for its look-up. 16 are for Redis, files, and the check that an address is free.
         let needed = ProcessMetrics.openDescriptors() + 3 * (workerCount + 1) + 4 * calls + 16
-        guard limit - needed >= Self.leastConnections else {
+        // For the connections of both listeners, and those held beyond a limit: a quarter for each kind.
+        let leastConnections = 64
+        guard limit - needed >= leastConnections else {
             throw StartError(
-                "\(needed + Self.leastConnections) descriptors are needed with \(workerCount) workers, and the system "
+                "\(needed + leastConnections) descriptors are needed with \(workerCount) workers, and the system "
                     + "gives this process \(limit): set workers lower, or raise its limit (ulimit -n, LimitNOFILE=)"
             )
         }

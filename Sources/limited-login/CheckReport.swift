@@ -3,8 +3,7 @@ internal import LLJOSE
 internal import LLService
 internal import LimitedLogin
 
-/// The report of `verify` and of the page on a credential: every check with its outcome, then the Profile or the reason
-/// of the refusal.
+/// The report of `verify` and of the page on a credential: every check, then the Profile or the reason of the refusal.
 struct CheckReport {
     typealias Row = (check: String, title: String, outcome: Outcome)
 
@@ -21,10 +20,12 @@ struct CheckReport {
     let moment: NumericDate
 
     /// The rows of these checks, of which the caller may not have asked for some; those after the failed one were skipped.
-    private static func rows(_ checks: [(name: String, title: String, isAsked: Bool)], failed: Int?) -> [Row] {
-        checks.enumerated().map { place, check in
-            let reached: Outcome = place == failed ? .failed : place > failed ?? .max ? .skipped : .passed
-            return (check.name, check.title, check.isAsked ? reached : .notAsked)
+    private static func rows(_ checks: [(name: String, title: String, isAsked: Bool)], failed: String?) -> [Row] {
+        var outcome = Outcome.passed
+        return checks.map { check in
+            if outcome == .failed { outcome = .skipped }
+            if check.name == failed { outcome = .failed }
+            return (check.name, check.title, check.isAsked ? outcome : .notAsked)
         }
     }
 
@@ -64,21 +65,14 @@ struct CheckReport {
             let heading = Colour.red.paint("refused: \(refusal.code)")
             lines.append("\(heading)\(claim): \(TerminalText.safe(refusal.detail))")
             lines.append("\(Colour.bold.paint("what to do:")) \(TerminalText.safe(refusal.serviceHint))")
-            let claims = claimLines
-            if !claims.isEmpty { lines += ["", "the token claims (NOT VERIFIED, so prove nothing by it):"] + claims }
+            if let claims = JSONObject(unverifiedClaims), !claims.members.isEmpty {
+                lines += ["", "the token claims (NOT VERIFIED, so prove nothing by it):"]
+                lines += self.lines(claims, of: claims.document.root)
+            }
         } else {
             lines += [Colour.green.paint("accepted")] + answerLines
         }
         return lines.joined(separator: "\n")
-    }
-
-    private static func isTime(_ name: String) -> Bool {
-        name.hasSuffix("_at") || ["exp", "iat", "nbf", "auth_time"].contains(name)
-    }
-
-    private var claimLines: [String] {
-        guard let claims = JSONObject(unverifiedClaims) else { return [] }
-        return lines(claims, of: claims.document.root)
     }
 
     private var answerLines: [String] {
@@ -97,7 +91,8 @@ struct CheckReport {
         var lines: [String] = []
         for name in object.document.children(of: node) {
             let (member, value) = (object.string(name), TerminalText.safe(object.string(name + 1)))
-            let seconds = Self.isTime(member) ? object.document.double(name + 1, in: object.bytes.span) : nil
+            let isTime = member.hasSuffix("_at") || ["exp", "iat", "nbf", "auth_time"].contains(member)
+            let seconds = isTime ? object.document.double(name + 1, in: object.bytes.span) : nil
             let time = seconds.flatMap { NumericDate(secondsSince1970: $0) }
             let date = time.map { ", \(LocalTime.describe($0, now: moment))" } ?? ""
             lines.append("  \(TerminalText.safe(member)): \(value)\(date)")
@@ -137,50 +132,46 @@ extension CheckReport {
     ) throws -> CheckReport {
         let verifier = try verifier ?? ServiceFactory.verifier(configuration)
         var workspace = VerificationWorkspace()
-        let checks = VerificationCheck.allCases
-        func rows(until failed: VerificationCheck?) -> [Row] {
-            let texts = checks.map { ("\($0)", expectation.title(of: $0), expectation.asks(for: $0)) }
-            return Self.rows(texts, failed: failed.flatMap { checks.firstIndex(of: $0) })
+        func rows(_ failed: VerificationCheck? = nil) -> [Row] {
+            let checks = VerificationCheck.allCases.map {
+                ("\($0)", expectation.title(of: $0), expectation.asks(for: $0))
+            }
+            return Self.rows(checks, failed: failed.map { "\($0)" })
         }
         do throws(Rejection) {
             let keys = VerificationKeys(keySet)
             let claims = try verifier.judge(token.span, expectation, keys: keys, now: moment, workspace: &workspace)
+            let (payload, keyID, isRefresh) = (workspace.payload, workspace.keyID, expectation.binding.isRefresh)
             let answer = JSON {
-                VerifyAnswer.write(
-                    claims,
-                    workspace.payload.span,
-                    workspace.keyID.span,
-                    asked: nil,
-                    isRefresh: expectation.binding.isRefresh,
-                    to: &$0
-                )
+                VerifyAnswer.write(claims, payload.span, keyID.span, asked: nil, isRefresh: isRefresh, to: &$0)
             }
-            return CheckReport(rows: rows(until: nil), answer: answer.bytes, moment: moment)
+            return CheckReport(rows: rows(), answer: answer.bytes, moment: moment)
         } catch {
-            let remedy = Remedy(token: token, configuration: configuration, now: moment)
-            var report = CheckReport(rows: rows(until: error.check), moment: moment)
-            report.refusal = error.hint(error.of(token.span).hint + remedy.addition(to: error))
-            if !report.isOfQuestion { report.unverifiedClaims = PastedText(bytes: token).unprovenPayload }
+            let remedy = token.remedy(for: error, configuration, now: moment)
+            var report = CheckReport(rows: rows(error.check), moment: moment)
+            report.refusal = error.hint(error.of(token.span).hint + remedy)
+            if !report.isOfQuestion { report.unverifiedClaims = token.unprovenClaims?.bytes ?? [] }
             return report
         }
     }
 
-    /// The checks of an access token in their order, with their titles; Graph is asked from `known` on. `--json` prints
-    /// the names of the cases.
-    private enum AccessTokenCheck: String, CaseIterable {
-        case allowed = "Access tokens are accepted (access_tokens)"
-        case shape = "The token has the shape of an access token"
-        case known = "Graph reads the token (debug_token)"
-        case notRevoked = "Neither the person nor Facebook revoked it"
-        case type = "It is a person's, not an app's or a page's"
-        case app = "It was issued for a configured app"
-        case user = "Graph names its person"
-        case expiry = "It has not expired, and is not older than max_token_age_seconds allows"
-        case subject = "It belongs to the person of this session"
-        case person = "Graph names the same person to its holder (/me)"
-
-        var name: String { self == .notRevoked ? "not_revoked" : "\(self)" }
-    }
+    /// The checks of an access token in their order, with their titles and their own refusals. Graph is asked from
+    /// `known` on, which has all other refusals.
+    private static let accessTokenChecks: [(name: String, title: String, refusals: [Rejection])] = [
+        ("allowed", "Access tokens are accepted (access_tokens)", []),
+        ("shape", "The token has the shape of an access token", []),
+        ("known", "Graph reads the token (debug_token)", []),
+        ("not_revoked", "Neither the person nor Facebook revoked it", [.accessTokenRevoked]),
+        ("type", "It is a person's, not an app's or a page's", [.accessTokenOfNoPerson]),
+        ("app", "It was issued for a configured app", [.accessTokenOfOtherApp]),
+        ("user", "Graph names its person", [.accessTokenWithoutUser]),
+        (
+            "expiry", "It has not expired, and is not older than max_token_age_seconds allows",
+            [.accessTokenExpired, .accessTokenWithoutExpiry, .accessTokenTooOld, .accessTokenOfUnknownAge]
+        ),
+        ("subject", "It belongs to the person of this session", [.accessTokenOfOtherSubject]),
+        ("person", "Graph names the same person to its holder (/me)", [.accessTokenOfAnother]),
+    ]
 
     /// Judges an access token as the service would, by asking Graph.
     /// - Throws: ``Exit`` if Graph cannot tell, after a line on standard error.
@@ -191,11 +182,9 @@ extension CheckReport {
         now moment: NumericDate,
         settings: RuntimeSettings? = nil
     ) throws -> CheckReport {
-        func report(_ failed: AccessTokenCheck? = nil, _ refusal: Rejection? = nil, _ answer: [UInt8] = []) -> Self {
-            let checks = AccessTokenCheck.allCases
-            let texts = checks.map { ($0.name, $0.rawValue, $0 != .subject || subject != nil) }
-            let rows = rows(texts, failed: failed.flatMap { checks.firstIndex(of: $0) })
-            return CheckReport(rows: rows, refusal: refusal, answer: answer, moment: moment)
+        func report(_ failed: String? = nil, _ refusal: Rejection? = nil, _ answer: [UInt8] = []) -> Self {
+            let checks = accessTokenChecks.map { ($0.name, $0.title, $0.name != "subject" || subject != nil) }
+            return CheckReport(rows: rows(checks, failed: failed), refusal: refusal, answer: answer, moment: moment)
         }
         let policy = try ServiceFactory.policy(configuration)
         let accepted =
@@ -206,9 +195,7 @@ extension CheckReport {
         do throws(Rejection) {
             let apps = accepted?.accessTokenApps
             question = try AccessTokenQuestion(checking: token, apps: apps, subject: subject, policy: policy)
-        } catch {
-            return report(error.code == .accessTokenNotAllowed ? .allowed : .shape, error)
-        }
+        } catch { return report(error.code == .accessTokenNotAllowed ? "allowed" : "shape", error) }
         do throws(Rejection) {
             let verified = try question.ask(client.until(deadline)) { moment }
             return report(nil, nil, JSON { AccessTokenAnswer.write(verified, asked: nil, to: &$0) }.bytes)
@@ -217,60 +204,38 @@ extension CheckReport {
                 error.write()
                 throw Exit.unavailable
             }
+            let failed = accessTokenChecks.first { $0.refusals.contains(error) }
             let configured = error == .accessTokenOfOtherApp ? configuration.appIDs.configuredApps : ""
-            return report(check(error), error.hint(error.hint + configured))
+            return report(failed?.name ?? "known", error.hint(error.hint + configured))
         }
     }
 
-    private static func check(_ rejection: Rejection) -> AccessTokenCheck {
-        switch rejection {
-        case .accessTokenRevoked: .notRevoked
-        case .accessTokenOfNoPerson: .type
-        case .accessTokenOfOtherApp: .app
-        case .accessTokenWithoutUser: .user
-        case .accessTokenExpired, .accessTokenWithoutExpiry, .accessTokenTooOld, .accessTokenOfUnknownAge: .expiry
-        case .accessTokenOfOtherSubject: .subject
-        case .accessTokenOfAnother: .person
-        default: .known
-        }
-    }
-}
-
-extension CheckReport {
-    /// The checks of a token that the service issued, in their order, with their titles for a person.
-    static let ownTokenChecks: [(check: VerificationCheck, title: String)] = [
-        (.size, "The token has 1 to 32,768 bytes"),
-        (.serialization, "The token is a JWS of three parts in strict base64url"),
-        (.header, "The header is one JSON object that names no member twice"),
-        (.criticalHeader, "The header demands no extension"),
-        (.type, "It is an access token: typ and client_id"),
-        (.keyID, "The header names its key"),
-        (.key, "The key is one of signing_keys_file"),
-        (.algorithm, "The algorithm is the one of the key"),
-        (.signature, "The signature is the key's"),
-        (.payload, "The payload is one JSON object that names no member twice"),
-        (.issuer, "The issuer is this service's"),
-        (.audience, "The audience is configured, and so is the Facebook app"),
-        (.times, "The token is valid now"),
-        (.identity, "The token names its subject and itself"),
+    /// The checks of a token that the service issued, in their order.
+    private static let ownTokenChecks: [VerificationCheck] = [
+        .size, .serialization, .header, .criticalHeader, .type, .keyID, .key, .algorithm, .signature, .payload, .issuer,
+        .audience, .times, .identity,
+    ]
+    /// Their titles that differ from those of an id token's checks.
+    private static let ownTokenTitles: [VerificationCheck: String] = [
+        .type: "It is an access token: typ and client_id", .key: "The key is one of signing_keys_file",
+        .algorithm: "The algorithm is the one of the key", .signature: "The signature is the key's",
+        .issuer: "The issuer is this service's", .audience: "The audience is configured, and so is the Facebook app",
     ]
 
     /// Judges a token that the service issued, as `/auth` does.
     static func ofOwnToken(_ token: [UInt8], _ verifier: OwnTokenVerifier, now moment: NumericDate) -> CheckReport {
-        var failed: Int?
-        var refusal: Rejection?
-        var answer: [UInt8] = []
+        func rows(_ failed: String?) -> [Row] {
+            Self.rows(ownTokenChecks.map { ("\($0)", ownTokenTitles[$0] ?? $0.title, true) }, failed: failed)
+        }
         do throws(Rejection) {
             let own = try verifier.judge(token.span, appID: nil, isSigned: false, now: moment)
-            answer = (["claims": JSON { $0 += own.payload }] as JSON).bytes
+            let answer: JSON = ["claims": JSON { $0 += own.payload }]
+            return CheckReport(rows: rows(nil), answer: answer.bytes, moment: moment)
         } catch {
-            failed = ownTokenChecks.firstIndex { $0.check == error.check } ?? 0
-            refusal = error
+            let failed = ownTokenChecks.first { $0 == error.check } ?? .size
+            let claims = token.unprovenClaims?.bytes ?? []
+            return CheckReport(rows: rows("\(failed)"), refusal: error, unverifiedClaims: claims, moment: moment)
         }
-        let rows = rows(ownTokenChecks.map { ("\($0.check)", $0.title, true) }, failed: failed)
-        var report = CheckReport(rows: rows, refusal: refusal, answer: answer, moment: moment)
-        if refusal != nil { report.unverifiedClaims = PastedText(bytes: token).unprovenPayload }
-        return report
     }
 }
 
@@ -278,66 +243,49 @@ extension Rejection {
     /// Writes the failure of a call of Graph and its remedy to standard error, with the numbers that Facebook's support asks for.
     func write() {
         let logged = context.logged
-        let numbers = [
+        let facts = [
             logged["graph_code"].map { "code \($0)" }, logged["graph_subcode"].map { "subcode \($0)" },
-            logged["reason"],
-        ]
-        let facts = (numbers + [context.traceID.map { "fbtrace_id \($0)" }]).compactMap { $0 }
+            logged["reason"], context.traceID.map { "fbtrace_id \($0)" },
+        ].compactMap(\.self)
         let tail = facts.isEmpty ? "" : " (\(facts.joined(separator: ", ")))"
         StandardError.write("limited-login: \(code): \(detail)\(tail)")
     }
 }
 
-/// The command line's addition to a refusal's hint: facts for a person with the token and the configuration at hand.
-struct Remedy {
-    let token: [UInt8]
-    let configuration: ServiceConfiguration
-    let now: NumericDate
-
-    /// A further sentence with a space before it; empty if there is none.
-    func addition(to refusal: Rejection) -> String {
+extension [UInt8] {
+    /// The command line's addition to the hint of this token's refusal: facts for a person with the token and the
+    /// configuration at hand, a sentence with a space before it; empty if there is none.
+    fileprivate func remedy(for refusal: Rejection, _ configuration: ServiceConfiguration, now: NumericDate) -> String {
+        let issuer = unprovenClaims?.string("iss")
+        let claimed = issuer.map { String($0.prefix(80)).debugDescription }
+        let isClaimed = claimed.map { " The token says, unproven, that \($0) issued it." } ?? ""
+        func time(_ name: String, _ sentence: (_ text: String, _ moment: NumericDate) -> String) -> String {
+            guard let claims = unprovenClaims, let node = claims.members.first(where: { $0.name == name })?.node,
+                let seconds = claims.document.double(node, in: claims.bytes.span),
+                let moment = NumericDate(secondsSince1970: seconds)
+            else { return "" }
+            return sentence(LocalTime.describe(moment, now: now), moment)
+        }
         switch refusal.code {
-        case .unknownKey, .invalidSignature: foreignIssuer.map { isClaimed($0) } ?? ""
-        case .unsupportedAlgorithm, .missingKeyID: claims?.string("iss").map { isClaimed($0) } ?? ""
-        case .invalidIssuer: ofIssuer
-        case .invalidAudience: configuration.appIDs.configuredApps
+        case .unknownKey, .invalidSignature: return configuration.issuers.contains(issuer ?? "") ? "" : isClaimed
+        case .unsupportedAlgorithm, .missingKeyID: return isClaimed
+        case .invalidIssuer:
+            guard let issuer else { return "" }
+            return issuer.hasSuffix("/") && configuration.issuers.contains(String(issuer.dropLast()))
+                ? " The token's issuer has a slash at its end that the configured one has not."
+                : " You trust \(configuration.issuers.joined(separator: ", "))."
+        case .invalidAudience: return configuration.appIDs.configuredApps
         case .expired:
-            moment("exp").map {
-                " It expired \(described($0)); judge it as of its own time with --at \(max(0, $0.wholeSeconds - 1))."
-            } ?? ""
+            return time("exp") {
+                " It expired \($0); judge it as of its own time with --at \(Swift.max(0, $1.wholeSeconds - 1))."
+            }
         case .notYetValid:
-            moment(refusal.claim ?? "").map { " Its \(refusal.claim ?? "") is \(described($0))." } ?? ""
-        case .tooOld: moment("iat").map { " It was issued \(described($0))." } ?? ""
-        default: ""
+            let claim = refusal.claim ?? ""
+            return time(claim) { text, _ in " Its \(claim) is \(text)." }
+        case .tooOld: return time("iat") { text, _ in " It was issued \(text)." }
+        default: return ""
         }
     }
-
-    private var claims: JSONObject? { JSONObject(PastedText(bytes: token).unprovenPayload) }
-
-    private var foreignIssuer: String? {
-        claims?.string("iss").flatMap { configuration.issuers.contains($0) ? nil : $0 }
-    }
-
-    private func isClaimed(_ issuer: String) -> String {
-        " The token says, unproven, that \(quoted(issuer)) issued it."
-    }
-
-    private var ofIssuer: String {
-        guard let issuer = claims?.string("iss") else { return "" }
-        if issuer.hasSuffix("/"), configuration.issuers.contains(String(issuer.dropLast())) {
-            return " The token's issuer has a slash at its end that the configured one has not."
-        }
-        return " You trust \(configuration.issuers.joined(separator: ", "))."
-    }
-
-    private func moment(_ claim: String) -> NumericDate? {
-        guard let claims, let node = claims.members.first(where: { $0.name == claim })?.node else { return nil }
-        return claims.document.double(node, in: claims.bytes.span).flatMap { NumericDate(secondsSince1970: $0) }
-    }
-
-    private func described(_ moment: NumericDate) -> String { LocalTime.describe(moment, now: now) }
-
-    private func quoted(_ text: String) -> String { String(text.prefix(80)).debugDescription }
 }
 
 extension [String] {

@@ -2,6 +2,12 @@ internal import ArgumentParser
 internal import FoundationEssentials
 internal import LLService
 
+/// A command with settings: `--help` shows these, `--help-all` also the others. A command that needs no app id reads no
+/// others, so that a fault in them does not stop it.
+protocol SettingScope {
+    static func settings(of all: Settings) -> [any AnySetting]
+}
+
 /// The flags of the service: one for each row of `Settings`, all optional, all above the environment and the file.
 ///
 /// ArgumentParser finds the options of a type by reflection, so the mirror can make them from the table of settings.
@@ -9,6 +15,8 @@ internal import LLService
 struct ConfigurationOptions<Scope: SettingScope>: ParsableArguments, CustomReflectable, Sendable {
     private var file: String?
     private var flags: [String: String] = [:]
+
+    private static var shown: [SettingRow] { Scope.settings(of: .all).map { $0.row } }
 
     init() {}
 
@@ -21,14 +29,11 @@ struct ConfigurationOptions<Scope: SettingScope>: ParsableArguments, CustomRefle
     }
 
     var customMirror: Mirror {
-        let help = "The configuration file (default: \(ConfigurationLoader.defaultFile), if there)."
-        let file = Option<String?>(
-            name: .customLong("config"),
-            help: ArgumentHelp(help, valueName: "file"),
-            completion: .file()
-        )
+        let text = "The configuration file (default: \(ConfigurationLoader.defaultFile), if there)."
+        let help = ArgumentHelp(text, valueName: "file")
+        let file = Option<String?>(name: .customLong("config"), help: help, completion: .file())
         // The options have the order of the scope: the most needed first.
-        let shown = Scope.settings.map { $0.row }
+        let shown = Self.shown
         let hidden = Settings.rows.filter { row in !shown.contains { $0.name == row.name } }
         let flags = (shown + hidden).enumerated().map { index, row in
             (label: Optional(row.name), value: Self.option(row, isShown: index < shown.count) as Any)
@@ -44,12 +49,13 @@ struct ConfigurationOptions<Scope: SettingScope>: ParsableArguments, CustomRefle
         again known: String? = nil,
         without setting: (any AnySetting)? = nil
     ) throws(ConfigurationError) -> ServiceConfiguration {
-        try ConfigurationLoader.load(
+        let shown = Self.shown
+        return try ConfigurationLoader.load(
             flags: flags.filter { $0.key != setting?.row.name },
             environment: ProcessInfo.processInfo.environment,
             file: file,
             again: known,
-            only: Scope.readsOthers ? nil : Scope.settings.map { $0.row }
+            only: shown.contains { $0.name == Settings.all.appIDs.row.name } ? nil : shown
         )
     }
 
@@ -92,4 +98,79 @@ private struct OptionName: CodingKey {
     init(stringValue: String) { self.stringValue = stringValue }
 
     init?(intValue: Int) { nil }
+}
+
+struct CheckConfig: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "check-config",
+        abstract: "Prints the configuration in force, each value with its origin.",
+        discussion: """
+            It tells all mistakes. Exit code 0 when a start with the same settings would accept them, 64 usage, 78 when it \
+            would not.
+            """
+    )
+
+    @Flag(help: "Print one JSON object: the settings, their origins and the warnings, or the mistakes.")
+    var json = false
+
+    @OptionGroup var options: ConfigurationOptions<Serve>
+
+    func run() throws {
+        let configuration: ServiceConfiguration
+        do throws(ConfigurationError) {
+            configuration = try options.load()
+        } catch { throw refuse(error.sentences) }
+        let mistakes = Self.mistakesInFiles(configuration)
+        guard mistakes.isEmpty else { throw refuse(mistakes) }
+        let warnings = configuration.warnings
+        let rows = Settings.rows.map { row in
+            let setting = configuration.settings[row.name]
+            let value = setting.map { row.shown($0.value) } ?? row.defaultText
+            return (name: row.name, value: value, origin: setting?.origin.description ?? "default")
+        }
+        if json {
+            let settings = rows.map { ($0.name, ["value": JSON($0.value), "origin": JSON($0.origin)] as JSON) }
+            let warnings = warnings.map { JSON($0) }
+            return StandardOutput.write(json: ["settings": JSON(settings), "warnings": JSON(warnings)])
+        }
+        for warning in warnings { StandardError.write("limited-login: warning: \(warning)") }
+        let width = rows.map(\.name.count).max() ?? 0
+        for row in rows {
+            let padding = String(repeating: " ", count: width - row.name.count)
+            StandardOutput.write(line: "\(row.name)\(padding) = \(row.value)  (\(row.origin))")
+        }
+    }
+
+    /// Builds the parts, which opens the files and checks the URLs as a start would.
+    private static func mistakesInFiles(_ configuration: ServiceConfiguration) -> [String] {
+        var mistakes: [String] = []
+        func check<Part>(_ part: @autoclosure () throws -> Part) {
+            do {
+                _ = try part()
+            } catch {
+                // Two parts may read one file.
+                if !mistakes.contains("\(error)") { mistakes.append("\(error)") }
+            }
+        }
+        check(try ServiceFactory.keyCache(configuration) { _ in })
+        check(try ServiceFactory.clients(configuration))
+        check(try ServiceFactory.verifier(configuration))
+        check(try ServiceFactory.appSecrets(configuration))
+        check(try ServiceFactory.webhook(configuration))
+        check(try ServiceFactory.tokens(configuration))
+        check(try ServiceFactory.settings(configuration))
+        check(try ServiceFactory.tlsContext(configuration))
+        check(try ServiceFactory.graphClient(configuration))
+        check(try ServiceFactory.replayStore(configuration) { _ in })
+        return mistakes
+    }
+
+    private func refuse(_ mistakes: [String]) -> ExitCode {
+        if json {
+            StandardOutput.write(json: ["mistakes": JSON(mistakes.map { JSON($0) })])
+        } else {
+            for mistake in mistakes { StandardError.write("limited-login: \(mistake)") }
+        }
+        return Exit.configuration
+    }
 }

@@ -105,12 +105,9 @@ struct Demo: ServingCommand {
             file: nil,
             readsDefaultFile: false
         )
-        let application = try Application(
-            configuration,
-            logger: LoggingSetup.bootstrap(configuration).logger,
-            isForThisMachineAlone: true
-        )
-        try Lifecycle.run { () throws(StartError) in
+        let logger = LoggingSetup.bootstrap(configuration).logger
+        let application = try Application(configuration, logger: logger, isLocal: true)
+        try ProcessSignals.run { () throws(StartError) in
             try application.start(tryingFor: .zero)
             let service = application.ownAddress.map(\.description)
             issuer.service.withLock { $0 = service.map { "http://\($0)" } }
@@ -134,9 +131,7 @@ struct Demo: ServingCommand {
     private static func memoryFiles(_ texts: [String: String]) throws -> [String: String] {
         try texts.mapValues { text in
             let (descriptor, bytes) = (Socket.memoryFile(), Array("\(text)\n".utf8))
-            // The buffer is the array's own storage and its own count.
-            let count = unsafe bytes.withUnsafeBytes { unsafe Glibc.write(descriptor, $0.baseAddress, $0.count) }
-            guard count == bytes.count, fchmod(descriptor, 0o600) == 0 else {
+            guard LogWriter.write(bytes, to: descriptor) == bytes.count, fchmod(descriptor, 0o600) == 0 else {
                 throw StartError("no file can be made in memory: \(SystemReason.sentence(for: errno))")
             }
             return "/proc/self/fd/\(descriptor)"
@@ -177,49 +172,33 @@ final class DemonstrationBackend: HTTPRequestHandler {
 
     init(_ secrets: WebhookSecrets) { self.secrets = secrets }
 
-    func receiveHead(_ exchange: inout HTTPExchange, bytes: Span<UInt8>) -> HeadDecision {
-        let (method, path) = (exchange.head.method, exchange.head.path)
-        if method == .post, bytes.equal(path, "/webhooks") { return .readBody(atMost: 16_384) }
-        let query = exchange.head.query.map { bytes.text($0) }
-        if method == .get, bytes.equal(path, "/deletion"),
-            let found = deletions.last(where: { $0.query == query })
-        {
-            exchange.response.body = Array("Everything about user \(found.userID) was deleted.\n".utf8)
-        } else {
-            exchange.response.status = 404
-        }
-        exchange.response.addField("Content-Type: text/plain; charset=utf-8")
-        return .respond
-    }
+    func receiveHead(_ exchange: inout HTTPExchange, bytes: Span<UInt8>) -> HeadDecision { .readBody(atMost: 16_384) }
 
     func receiveRequest(_ exchange: inout HTTPExchange, bytes: Span<UInt8>) -> RequestDecision {
-        let body = bytes.extracting(exchange.body)
-        exchange.response.addField("Content-Type: application/json")
-        if isGenuine(exchange.head, bytes, body), take(body) {
-            exchange.response.body = Array("{}".utf8)
-        } else {
-            exchange.response.status = 400
+        answer(StandInRequest(exchange, bytes, now: WallClock.unixSeconds())).send(in: &exchange)
+    }
+
+    private func answer(_ request: StandInRequest) -> StandInAnswer {
+        if request.method == .post, request.path == "/webhooks" {
+            return isGenuine(request) && take(request.body) ? .object([]) : .text(400, "not genuine")
         }
-        return .respond
+        let deletion = deletions.last { $0.query == request.queryText }
+        guard request.method == .get, request.path == "/deletion", let deletion else { return .text(404, nil) }
+        return .text(200, "Everything about user \(deletion.userID) was deleted.")
     }
 
     /// True if the webhook was signed with the secret, within five minutes (Standard Webhooks, "Verifying").
-    private func isGenuine(_ head: borrowing RequestHead, _ bytes: Span<UInt8>, _ body: Span<UInt8>) -> Bool {
-        guard let id = head.value(of: "webhook-id", in: bytes),
-            let timestamp = head.value(of: "webhook-timestamp", in: bytes),
-            let seconds = DecimalNumber.parse(bytes, timestamp),
-            let field = head.value(of: "webhook-signature", in: bytes),
-            (WallClock.unixSeconds() - Int64(seconds)).magnitude <= 300
+    private func isGenuine(_ request: StandInRequest) -> Bool {
+        let fields = request.fields
+        guard let id = fields["webhook-id"], let seconds = fields["webhook-timestamp"].flatMap({ Int64($0) }),
+            let signature = fields["webhook-signature"], (request.now - 300...request.now + 300).contains(seconds),
+            let genuine = try? secrets.signature(id: id, timestamp: seconds, body: request.body)
         else { return false }
-        let body = body.indices.map { body[$0] }
-        guard let genuine = try? secrets.signature(id: bytes.text(id), timestamp: Int64(seconds), body: body) else {
-            return false
-        }
-        return ConstantTime.areEqual(bytes.extracting(field), Array(genuine.utf8).span)
+        return ConstantTime.areEqual(signature.utf8.span, genuine.utf8.span)
     }
 
-    private func take(_ body: Span<UInt8>) -> Bool {
-        guard let event = JSONObject(body.indices.map { body[$0] }), let type = event.string("type"),
+    private func take(_ body: [UInt8]) -> Bool {
+        guard let event = JSONObject(body), let type = event.string("type"),
             let data = event.object("data"), let userID = event.string("user_id", of: data)
         else { return false }
         if type == "user.data_deletion_requested", let code = event.string("confirmation_code", of: data) {

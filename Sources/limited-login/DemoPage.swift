@@ -6,14 +6,10 @@ internal import LimitedLogin
 internal import LimitedLoginKeys
 
 /// The page of `demo`: plays logins as an app and its backend would, with the running service.
-final class DemoPage: PageBackend {
+struct DemoPage: PageBackend {
     let issuer: StandInIssuer
     let client = HTTPSClient()
-    /// The longest outage: it ends by itself if the page that began it is gone.
-    static let outage = Duration.seconds(60)
     private let running = Locked<Application?>(nil)
-
-    init(issuer: StandInIssuer) { self.issuer = issuer }
 
     func open(_ application: Application) { running.withLock { $0 = application } }
 
@@ -73,9 +69,7 @@ final class DemoPage: PageBackend {
             return try scenario.outcome()
         } catch let refusal as PageRefusal {
             throw refusal
-        } catch {
-            throw PageRefusal(sentence: "This could not be played: \(error).")
-        }
+        } catch { throw PageRefusal(sentence: "This could not be played: \(error).") }
     }
 }
 
@@ -100,29 +94,26 @@ struct DemoScenario: Sendable {
 
     private static func fault(_ name: String, _ title: String, _ hint: String? = nil) -> DemoScenario? {
         CatalogueEntry.named(name).map { entry in
-            DemoScenario(
-                name: name,
-                title: title,
-                hint: hint ?? entry.fault,
-                expects: entry.code.map { "401 \($0)" } ?? "200"
-            ) { try $0.login(entry) }
+            let expects = entry.code.map { "401 \($0)" } ?? "200"
+            return DemoScenario(name: name, title: title, hint: hint ?? entry.fault, expects: expects) {
+                try $0.login(entry)
+            }
         }
     }
 
     static let all: [DemoScenario] =
         [
             fault("good", "A good login", "The backend sends the token and its session's nonce; one call checks both."),
-            stolen, fault("expired", "Expired"), fault("other-app", "Another app's"),
+            DemoScenario(
+                name: "stolen",
+                title: "A stolen token",
+                hint: "A thief's session presents the token first and is refused; its owner still logs in.",
+                expects: "401, then 200"
+            ) { try $0.loseToken() },
+            fault("expired", "Expired"), fault("other-app", "Another app's"),
             fault("other-login", "Another login's nonce"), fault("changed", "One byte changed"),
             fault("unknown-key", "An unknown key"),
         ].compactMap { $0 } + plays
-
-    private static let stolen = DemoScenario(
-        name: "stolen",
-        title: "A stolen token",
-        hint: "A thief's session presents the token first and is refused; its owner still logs in.",
-        expects: "401, then 200"
-    ) { try $0.loseToken() }
 
     private static let plays: [DemoScenario] = [
         DemoScenario(
@@ -204,7 +195,8 @@ struct DemoScenario: Sendable {
             whileAway: false,
             changesFacebook: true
         ) { scenario in
-            scenario.demo.issuer.beginOutage(DemoPage.outage)
+            // The outage ends by itself if the page that began it is gone.
+            scenario.demo.issuer.beginOutage(.seconds(60))
             scenario.note("GET jwks", "503", "Facebook's key address answers 503 for 60 s; logging in still works.")
             try scenario.login()
         },

@@ -12,9 +12,7 @@ final class FollowedFiles: Sendable {
     /// Reloads run here, one after another. A file on a hanging volume delays nothing else.
     let queue = DispatchQueue(label: "reload")
     private let descriptor = inotify_init1(Int32(IN_NONBLOCK | IN_CLOEXEC))
-    private let state = Locked(
-        (watches: [String: Int32](), files: [String](), facts: [[Int]?](), changeCount: 0)
-    )
+    private let state = Locked((watches: [String: Int32](), files: [String](), facts: [[Int]?](), changeCount: 0))
     /// It ends when it is released. Only the command's thread sets it.
     private nonisolated(unsafe) var source: (any DispatchSourceRead)?
 
@@ -29,10 +27,10 @@ final class FollowedFiles: Sendable {
         let files = configuration.watchesFiles ? Self.files(of: configuration) : []
         let folders = Set(files.flatMap(Self.folders(on:)))
         return state.withLock { state in
-            for (folder, watch) in state.watches where !folders.contains(folder) {
+            for watch in state.watches.filter({ !folders.contains($0.key) }).values {
                 inotify_rm_watch(descriptor, watch)
-                state.watches[folder] = nil
             }
+            state.watches = [:]
             var failure: String?
             for folder in folders {
                 let watch = unsafe inotify_add_watch(descriptor, folder, Self.events)
@@ -62,8 +60,7 @@ final class FollowedFiles: Sendable {
         unsafe self.source = source
     }
 
-    /// Empties the queue of events; the files themselves show what has changed.
-    /// - Returns: The number of the change; nil if no followed file has changed.
+    /// Empties the queue of events. The result is the number of the change; nil if no followed file has changed.
     private func takeChange() -> Int? {
         var events = [UInt8](repeating: 0, count: 4_096)
         // The buffer is the array's own storage and its own count.

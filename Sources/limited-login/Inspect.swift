@@ -6,7 +6,7 @@ internal import LLService
 internal import LimitedLogin
 internal import LimitedLoginKeys
 
-struct Inspect: ServingCommand {
+struct Inspect: ServingCommand, SettingScope {
     static let configuration = CommandConfiguration(
         commandName: "inspect",
         abstract: "Serves a page on this machine that judges a pasted token and shows every check.",
@@ -19,7 +19,14 @@ struct Inspect: ServingCommand {
 
     @OptionGroup var time: AsOf
 
-    @OptionGroup var options: ConfigurationOptions<PageSettings>
+    static func settings(of all: Settings) -> [any AnySetting] {
+        [
+            all.appIDs, all.listen, all.jwksURLs, all.accessTokensAreAccepted, all.appSecretsFile,
+            all.onlyLimitedTracking,
+        ]
+    }
+
+    @OptionGroup var options: ConfigurationOptions<Self>
 
     func run() throws {
         let place = options.given(Settings.all.listen) ?? "127.0.0.1:0"
@@ -30,40 +37,30 @@ struct Inspect: ServingCommand {
         let configuration = try options.load(without: Settings.all.listen)
         // A setting out of range ends the start, not the first verdict.
         _ = try ServiceFactory.verifier(configuration)
-        let flags = VerdictSettings.flags(of: configuration)
-        let page = try InspectPage(configuration: configuration, flags: flags, at: time.at)
+        let cache = try KeySetLoader.cache(configuration)
+        let page = InspectPage(configuration: configuration, cache: cache, at: time.at)
         let listener = HTTPServerConfiguration(address: .network(address), workerCount: 1)
         let server = HTTPServer(configuration: listener) { _ in PageHandler(backend: page) }
         do throws(SocketError) {
             try server.start()
-        } catch {
-            throw StartError(error, "--listen")
-        }
+        } catch { throw StartError(error, "--listen") }
         let own = server.localAddress?.description ?? place
         StandardOutput.write("Open the page: http://\(own)/\nControl-C stops it.")
-        Lifecycle.run {
-            page.cache.start()
+        ProcessSignals.run {
+            cache.start()
         } stop: {
-            page.cache.stop()
+            cache.stop()
             server.stop(drainDelay: .zero, grace: .seconds(1))
         }
     }
 }
 
 /// Judges the tokens that a person pastes into the page.
-final class InspectPage: PageBackend {
+struct InspectPage: PageBackend {
+    let configuration: ServiceConfiguration
     let cache: JWKSetCache
-    private let configuration: ServiceConfiguration
-    private let flags: [(name: String, value: String)]
     /// The time for which tokens are judged; nil for now.
-    private let at: NumericDate?
-
-    init(configuration: ServiceConfiguration, flags: [(name: String, value: String)], at: NumericDate?)
-        throws(StartError)
-    {
-        (self.configuration, self.flags, self.at) = (configuration, flags, at)
-        cache = try KeySetLoader.cache(configuration)
-    }
+    let at: NumericDate?
 
     func state() -> JSON {
         let status = cache.status
@@ -90,30 +87,22 @@ final class InspectPage: PageBackend {
         let value = wish.string("value") ?? ""
         let binding = makeBinding(Array(value.utf8))
         let moment = try moment(wish.string("at"))
-        let isOfGraph = configuration.accessTokensAreAccepted && PastedText(bytes: token).looksLikeAnAccessToken
+        let isOfGraph = configuration.accessTokensAreAccepted && token.looksLikeAnAccessToken
         do {
+            let subject = name == "subject" ? value : nil
             let report =
-                isOfGraph
-                ? try CheckReport.ofAccessToken(
-                    token,
-                    subject: name == "subject" ? value : nil,
-                    configuration,
-                    now: moment ?? Moment.now()
-                ) : try judge(token, binding, moment)
+                try isOfGraph
+                ? .ofAccessToken(token, subject: subject, configuration, now: moment ?? Moment.now())
+                : judge(token, binding, moment)
             var options: [String] = []
-            if !isOfGraph || name == "subject" { options.append("--\(name.replacing("_", with: "-"))") }
+            if !isOfGraph || subject != nil { options.append("--\(name.replacing("_", with: "-"))") }
             if !options.isEmpty, ![.unbound, .issuedNonce].contains(binding) { options.append(value.shellWord) }
-            return outcome(
-                token: String(decoding: token, as: UTF8.self),
-                report: report,
-                note: isOfGraph ? Self.meaningOfAccessToken : Self.meaning(of: binding),
-                command: command(token, options, moment)
-            )
+            let ofGraph = "Graph says whose token it is. It is tied to no login: anybody who holds it may have sent it."
+            let (text, note) = (String(decoding: token, as: UTF8.self), isOfGraph ? ofGraph : Self.meaning(of: binding))
+            return outcome(token: text, report: report, note: note, command: command(token, options, moment))
         } catch is ExitCode {
             throw PageRefusal(sentence: "Graph cannot tell now; the terminal of this page says why.")
-        } catch {
-            throw PageRefusal(sentence: "The token cannot be judged: \(error).")
-        }
+        } catch { throw PageRefusal(sentence: "The token cannot be judged: \(error).") }
     }
 
     /// The time for which to judge: the page's, else the command line's; nil for now.
@@ -125,13 +114,25 @@ final class InspectPage: PageBackend {
         return moment
     }
 
-    /// The same as a complete command: the token on standard input, since other users see arguments, and the settings
-    /// as flags.
+    /// The same as a command with the settings as flags; the token is its input, since other users see arguments.
     private func command(_ token: [UInt8], _ options: [String], _ moment: NumericDate?) -> String {
         let time = moment.map { ["--at", "\($0.wholeSeconds)".shellWord] } ?? []
-        let words = options + flags.flatMap { [$0.name, $0.value.shellWord] } + time
+        let words = options + flags + time
         let text = String(decoding: token, as: UTF8.self).shellWord
         return "printf %s \(text) | limited-login verify - \(words.joined(separator: " "))"
+    }
+
+    /// The settings that may change a verdict, as far as they are set; `binding` comes with the question.
+    private var flags: [String] {
+        let all = Settings.all
+        let decisive: [any AnySetting] = [
+            all.appIDs, all.issuers, all.jwksURLs, all.caFile, all.clockSkew, all.maxTokenAgeSeconds,
+            all.onlyLimitedTracking, all.accessTokensAreAccepted, all.appSecretsFile, all.graphURL, all.graphVersion,
+            all.nonceSecretFile,
+        ]
+        return decisive.map { $0.row }.flatMap { row in
+            configuration.settings[row.name].map { ["--\(row.flagName)", row.kind.text(of: $0.value).shellWord] } ?? []
+        }
     }
 
     /// Judges an id token; a key that is missing is fetched first.
@@ -149,11 +150,7 @@ final class InspectPage: PageBackend {
         return try report()
     }
 
-    private static let meaningOfAccessToken =
-        "Graph says whose token it is. It is tied to no login: anybody who holds it may have sent it."
-
-    /// The meaning of an accepted token. Empty if a nonce was compared: the page then says that the token belongs to
-    /// its login.
+    /// The meaning of an accepted token; empty if a nonce was compared: the page then says that it belongs to its login.
     private static func meaning(of binding: TokenBinding) -> String {
         switch (binding.nonce, binding.subject) {
         case (_?, _): ""

@@ -80,7 +80,7 @@ struct Issuer: ServingCommand {
         }
         let listen = container ? SocketAddress("0.0.0.0:\(listen.port)") ?? listen : listen
         standIn.service.withLock { $0 = serviceURL }
-        try Lifecycle.run { () throws(StartError) in
+        try ProcessSignals.run { () throws(StartError) in
             let base = try standIn.serve(at: listen, "--listen")
             StandardOutput.write("stand-in issuer on \(base)")
             StandardOutput.write(
@@ -104,9 +104,7 @@ extension StandInIssuer {
     ) throws(StartError) -> String {
         do throws(SocketError) {
             try start(at: address, behind: front)
-        } catch {
-            throw StartError(error, flag)
-        }
+        } catch { throw StartError(error, flag) }
         return "http://\((self.address ?? address).reachable)"
     }
 }
@@ -165,9 +163,7 @@ struct WriteCatalogue: ParsableCommand {
         } catch let error as CocoaError {
             let path = error.filePath ?? out
             throw Exit.refusing("--out \(out): \(path) cannot be written; name a folder that you may write to")
-        } catch {
-            throw Exit.refusing("--out \(out): \(error)")
-        }
+        } catch { throw Exit.refusing("--out \(out): \(error)") }
     }
 
     private static func json(_ entry: CatalogueEntry, _ workshop: CatalogueWorkshop) -> String {

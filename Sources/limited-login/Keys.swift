@@ -4,7 +4,7 @@ internal import LLJOSE
 internal import LLService
 internal import LimitedLoginKeys
 
-struct Keys: ParsableCommand {
+struct Keys: ParsableCommand, SettingScope {
     static let configuration = CommandConfiguration(
         commandName: "keys",
         abstract: "Fetches the issuer's keys and shows each.",
@@ -14,7 +14,11 @@ struct Keys: ParsableCommand {
     @Flag(help: "Print one JSON object.")
     var json = false
 
-    @OptionGroup var options: ConfigurationOptions<KeySettings>
+    static func settings(of all: Settings) -> [any AnySetting] {
+        [all.jwksURLs, all.caFile, all.jwksTTL, all.jwksMinimumTTL, all.jwksMaximumTTL, all.jwksMaximumStaleness]
+    }
+
+    @OptionGroup var options: ConfigurationOptions<Self>
 
     func run() throws {
         let status = try KeySetLoader.fetch(options.load()).status
@@ -49,7 +53,13 @@ extension JWKSetCache {
 /// Gets the keys for one verdict on the command line: from a file, a URL, or the configured sources in order.
 enum KeySetLoader {
     static func load(_ place: String?, _ configuration: ServiceConfiguration) throws -> JWKSet {
-        if let place, !place.contains("://") { return try file(place) }
+        if let place, !place.contains("://") {
+            let most = JWKSet.Limits.byteCount
+            let bytes = try TokenInput.contents(of: place, limit: most, code: Exit.unavailable)
+            do throws(JWKSetError) {
+                return try JWKSet(parsing: bytes.span)
+            } catch { throw Exit.refusing("\(place) is no JWK Set: \(error)", Exit.unavailable) }
+        }
         var configuration = configuration
         if let place { configuration.jwksURLs = [place] }
         let (keys, status) = try fetch(configuration)
@@ -75,16 +85,6 @@ enum KeySetLoader {
         return try ServiceFactory.keyCache(configuration) { event in
             guard case .sourceFailed(let source, let reason) = event else { return }
             StandardError.write("limited-login: \(source): \(reason)")
-        }
-    }
-
-    private static func file(_ path: String) throws -> JWKSet {
-        let most = JWKSet.Limits.byteCount
-        let bytes = try TokenInput.contents(of: path, limit: most, unreadable: Exit.unavailable)
-        do throws(JWKSetError) {
-            return try JWKSet(parsing: bytes.span)
-        } catch {
-            throw Exit.refusing("\(path) is no JWK Set: \(error)", Exit.unavailable)
         }
     }
 }

@@ -2,62 +2,52 @@ internal import Dispatch
 internal import Glibc
 internal import LLHTTP
 
-/// Runs servers until the program is told to stop.
-enum Lifecycle {
-    /// Calls `start`, waits for SIGTERM or SIGINT, and calls `stop`. A signal during `start` is an orderly stop too.
-    static func run<Failure>(start: () throws(Failure) -> Void, stop: () -> Void) throws(Failure) {
-        ProcessSignals.shared.takeStops()
-        do throws(Failure) {
-            try start()
-        } catch {
-            // A start that ended because of the signal is an orderly end.
-            if ProcessSignals.shared.stopComes(before: .now()) { return }
-            throw error
-        }
-        _ = ProcessSignals.shared.stopComes(before: .distantFuture)
-        stop()
-    }
-}
-
 /// The signals that stop the program or make it read its configuration again.
 ///
 /// A dispatch source reads a signal that every thread blocks: Dispatch's threads and the main thread begin so, and the
 /// command's thread blocks it again first. If a thread could receive the signal, Dispatch would raise it again, and one SIGTERM could count as
 /// two, which here means "end at once".
-final class ProcessSignals: Sendable {
-    static let shared = ProcessSignals()
-
-    private let queue = DispatchQueue(label: "signals")
+enum ProcessSignals {
     /// Left at the first SIGTERM or SIGINT.
-    private let running = DispatchGroup()
+    private static let running = DispatchGroup()
     /// A source ends when it is released. Only the command's thread uses them.
-    private nonisolated(unsafe) var sources: [any DispatchSourceSignal] = []
+    private nonisolated(unsafe) static var sources: [any DispatchSourceSignal] = []
 
-    /// From now on the first SIGTERM or SIGINT is an orderly stop, and the second one ends the process at once.
-    func takeStops() {
+    /// Calls `start`, waits for SIGTERM or SIGINT, and calls `stop`. A signal during `start` is an orderly stop too, and
+    /// the second one ends the process at once.
+    static func run<Failure>(start: () throws(Failure) -> Void, stop: () -> Void) throws(Failure) {
         running.enter()
+        let queue = DispatchQueue(label: "signals")
         for number in [SIGTERM, SIGINT] {
-            take(number, on: queue) { [running] in
+            take(number, on: queue) {
                 // The exit code that a shell reports for a process killed by the signal.
                 guard running.wait(timeout: .now()) == .timedOut else { _exit(128 + number) }
                 running.leave()
             }
         }
+        do throws(Failure) {
+            try start()
+        } catch {
+            // A start that ended because of the signal is an orderly end.
+            if stopComes(before: .now()) { return }
+            throw error
+        }
+        running.wait()
+        stop()
     }
 
     /// Calls `body` at each signal, and at once if one came since ``block(_:)``. Signals that come while `body` runs
     /// cause one more call.
-    func take(_ number: Int32, on queue: DispatchQueue, _ body: @escaping @Sendable () -> Void) {
-        Self.block([number])
+    static func take(_ number: Int32, on queue: DispatchQueue, _ body: @escaping @Sendable () -> Void) {
+        block([number])
         let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
         source.setEventHandler(handler: body)
         source.activate()
         unsafe sources.append(source)
     }
 
-    /// Waits for the first SIGTERM or SIGINT.
-    /// - Returns: False if none comes in time.
-    func stopComes(before deadline: DispatchTime) -> Bool { running.wait(timeout: deadline) == .success }
+    /// Waits for the first SIGTERM or SIGINT; false if none comes in time.
+    static func stopComes(before deadline: DispatchTime) -> Bool { running.wait(timeout: deadline) == .success }
 
     /// Keeps the signals until they are taken. The command's thread calls it.
     static func block(_ numbers: [Int32]) {
@@ -88,9 +78,6 @@ final class ProcessSignals: Sendable {
 }
 
 enum Threads {
-    /// Enough for the servers of `demo` and for the first steps of every other command.
-    static let few = 9
-
     /// Takes this many threads at once, and gives them back. Without a thread left Dispatch waits for ever, so the
     /// program ends with ``Exit/configuration`` and a sentence if the system does not give them within two seconds.
     static func require(_ count: Int) {

@@ -42,11 +42,11 @@ enum Main {
         DispatchQueue(label: "command").async {
             // `serve` takes SIGHUP later, for a reload.
             ProcessSignals.endAtOnce([SIGTERM, SIGINT])
-            StandardStreams.prepare()
+            prepareStreams()
             ProcessExit.leavesOpenSSLInPlace()
             let code = run()
-            // The reader of the log gets the remaining lines first, as long as it accepts them.
-            LoggingSetup.writer.flush(until: MonotonicClock.now() + LoggingSetup.flushTime)
+            // The reader of the log gets the remaining lines first, as long as it accepts them, for 2 s at most.
+            LoggingSetup.writer.flush(until: MonotonicClock.now() + .seconds(2))
             Glibc.exit(code.rawValue)
         }
         while true { pause() }
@@ -63,7 +63,8 @@ enum Main {
             var command = try LimitedLoginCommand.parseAsRoot(known)
             if !(command is Serve) { ProcessSignals.endAtOnce([SIGHUP]) }
             try requireAlgorithms()
-            if command is any ServingCommand { Threads.require(Threads.few) }
+            // Enough for the servers of `demo` and for the first steps of every other command.
+            if command is any ServingCommand { Threads.require(9) }
             try command.run()
             return .success
         } catch let error as StartError {
@@ -129,12 +130,8 @@ struct NamedCommand {
             if below.isEmpty || word.hasPrefix("-") { return }
             if word == "help" { continue }
             guard let next = below.first(where: { $0._commandName == word }) else {
-                if word == "reload" {
-                    mistake = Self.reloadAdvice
-                    return
-                }
-                let near = Self.nearest(word, among: below.map { $0._commandName })
-                mistake = "There is no command '\(word)'\(near.map { "; did you mean '\($0)'?" } ?? ".")"
+                let near = Self.nearest(word, among: below.map { $0._commandName }).map { "; did you mean '\($0)'?" }
+                mistake = word == "reload" ? Self.reloadAdvice : "There is no command '\(word)'\(near ?? ".")"
                 return
             }
             type = next

@@ -3,7 +3,7 @@ internal import LLBytes
 internal import LLService
 internal import LimitedLogin
 
-struct Permissions: ParsableCommand {
+struct Permissions: ParsableCommand, SettingScope {
     static let configuration = CommandConfiguration(
         commandName: "permissions",
         abstract: "Lists or revokes a person's permissions.",
@@ -15,6 +15,10 @@ struct Permissions: ParsableCommand {
         Needs app_secrets_file. Exit code 0 done, 1 Graph refuses, 3 Graph cannot be asked now (out of reach, out of \
         service or asked too often), 64 usage, 78 configuration.
         """
+
+    static func settings(of all: Settings) -> [any AnySetting] {
+        [all.appIDs, all.appSecretsFile, all.graphURL, all.graphVersion, all.caFile]
+    }
 
     struct List: ParsableCommand {
         static let configuration = CommandConfiguration(
@@ -31,7 +35,7 @@ struct Permissions: ParsableCommand {
         @Flag(help: "Print one JSON object, as the service would answer.")
         var json = false
 
-        @OptionGroup var options: ConfigurationOptions<GraphSettings>
+        @OptionGroup var options: ConfigurationOptions<Permissions>
 
         func run() throws {
             let (user, app, client) = try person.graph(options)
@@ -73,7 +77,7 @@ struct Permissions: ParsableCommand {
         @Flag(help: "Revoke the whole login: the person has to log in to the app anew.")
         var login = false
 
-        @OptionGroup var options: ConfigurationOptions<GraphSettings>
+        @OptionGroup var options: ConfigurationOptions<Permissions>
 
         func validate() throws {
             // A forgotten word must not end a person's login.
@@ -105,7 +109,7 @@ struct PersonOptions: ParsableArguments {
         return user
     }
 
-    func graph(_ options: ConfigurationOptions<GraphSettings>) throws -> (
+    func graph(_ options: ConfigurationOptions<Permissions>) throws -> (
         user: GraphUserID, app: AppSecret, client: GraphClient
     ) {
         let (configuration, app) = try app(options)

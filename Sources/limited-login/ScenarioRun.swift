@@ -23,9 +23,10 @@ struct ScenarioRun {
     /// The parts of a line that each run gets anew: the name of the variable, and its text in this run.
     var variables: [(name: String, text: String)] = []
 
-    /// A judged token. The request is that of `POST /verify`, without the permissions that the app needs; nil for a token of
-    /// the service's own at `/auth`.
-    typealias Verdict = (token: String, request: [JSON.Member]?, answer: HTTPSResponse)
+    /// A judged token. `name` is its member of `POST /verify`, and the proofs tie it to the login; nil for a token of the
+    /// service's own at `/auth`.
+    typealias Verdict = (name: String?, token: String, proofs: Proofs, answer: HTTPSResponse)
+    typealias Proofs = [(name: String, value: String)]
 
     /// Adds a step: the request, such as `POST /verify`, its status or a word, and a sentence.
     mutating func note(_ what: String, _ result: String, _ sentence: String) {
@@ -56,7 +57,7 @@ struct ScenarioRun {
     /// Logs in as the app and its backend do; the token has the entry's fault.
     mutating func login(_ entry: CatalogueEntry? = nil) throws {
         let (token, proofs) = try logIn(entry)
-        try verify(token, Self.request(token, proofs))
+        try verify(token, proofs)
     }
 
     /// Logs in, and presents the token in another session before the owner does.
@@ -64,15 +65,9 @@ struct ScenarioRun {
         nonce = ""
         let (token, proofs) = try logIn()
         let nonce = try issueNonce("thief", "A thief with the token of somebody else begins a session of their own.")
-        try verify(token, Self.request(token, [("nonce", nonce)]), "The thief's session presents the stolen token.")
-        try verify(token, Self.request(token, proofs), "The owner's session presents the same token.")
+        try verify(token, [("nonce", nonce)], "The thief's session presents the stolen token.")
+        try verify(token, proofs, "The owner's session presents the same token.")
         meaning = "The thief's session got 401 nonce_mismatch, which used nothing up. Log the owner, \(userID), in."
-    }
-
-    private typealias Proofs = [(name: String, value: String)]
-
-    private static func request(_ token: String, _ proofs: Proofs) -> [JSON.Member] {
-        [("id_token", JSON(token))] + proofs.map { ($0.name, JSON($0.value)) }
     }
 
     /// Has the service issue a nonce. `name` is the nonce's variable in a terminal.
@@ -121,7 +116,7 @@ struct ScenarioRun {
 
     /// Has a gateway ask about a token of the service's own.
     mutating func passGateway(_ token: String, _ sentence: String) throws {
-        verdict = (token, nil, try call("/auth", nil, as: ("Authorization", "Bearer \(token)"), sentence))
+        verdict = (nil, token, [], try call("/auth", nil, as: ("Authorization", "Bearer \(token)"), sentence))
     }
 
     /// Logs in as an app on Android does, and sends its access token.
@@ -141,7 +136,7 @@ struct ScenarioRun {
         let sentence = "The app on Android logs in at Facebook. Its token names neither login nor person."
         note("login", "access token", sentence)
         let next = "The backend sends the token. The service asks Graph about it twice: debug_token, then /me."
-        try verify(token, [("access_token", JSON(token))], next)
+        try verify(token, as: "access_token", [], next)
         meaning = "Facebook says that the token is \(userID)'s, and this app's. It is tied to no login."
     }
 
@@ -163,32 +158,33 @@ struct ScenarioRun {
     }
 
     mutating func verifyAgain(_ sentence: String) throws {
-        guard let verdict, let request = verdict.request else { return }
-        try verify(verdict.token, request, sentence)
+        guard let verdict, let name = verdict.name else { return }
+        try verify(verdict.token, as: name, verdict.proofs, sentence)
     }
 
     mutating func refresh() throws {
-        guard let verdict, let request = verdict.request else { return }
+        guard let verdict else { return }
         let answer = try facebook("/refresh", JSON([("id_token", JSON(verdict.token))]).text)
         note("refresh", "id token", "The SDK refreshes the token in the background; the login's nonce stays in it.")
         let token = try keep("fresh", "id_token", of: answer, "Facebook refreshed nothing: it")
-        let members: [JSON.Member] = [("id_token", JSON(token)), ("subject", JSON(userID))]
         let sentence = "The backend sends the new token with the person of the session."
-        try verify(token, members + request.dropFirst(), sentence)
+        try verify(token, [("subject", userID)] + verdict.proofs, sentence)
         meaning = "The token is a refresh of this login. The session of \(userID) goes on."
     }
 
     private mutating func verify(
         _ token: String,
-        _ members: [JSON.Member],
+        as name: String = "id_token",
+        _ proofs: Proofs,
         _ sentence: String = "The backend sends the token, and what ties it to this login."
     ) throws {
-        let body = JSON(members + wishedPermissions).bytes
-        verdict = (token, members, try call("/verify", .json(body), sentence))
+        let body = request(name, token, proofs, permissions).bytes
+        verdict = (name, token, proofs, try call("/verify", .json(body), sentence))
     }
 
-    private var wishedPermissions: [JSON.Member] {
-        permissions.isEmpty ? [] : [("permissions", JSON(permissions.map { JSON($0) }))]
+    private func request(_ name: String, _ token: String, _ proofs: Proofs, _ permissions: [String]) -> JSON {
+        let wish = permissions.isEmpty ? nil : JSON(permissions.map { JSON($0) })
+        return JSON([(name, JSON(token))] + proofs.map { ($0.name, JSON($0.value)) } + [("permissions", wish)])
     }
 
     /// Sends Facebook a request, as an app or a person does.
@@ -248,8 +244,8 @@ struct ScenarioRun {
             answer: verdict.answer,
             note: meaning,
             command: lines.joined(separator: "\n"),
-            asked: verdict.request == nil ? "GET /auth" : "POST /verify",
-            request: verdict.request.map { JSON($0 + wishedPermissions) }
+            asked: verdict.name == nil ? "GET /auth" : "POST /verify",
+            request: verdict.name.map { request($0, verdict.token, verdict.proofs, permissions) }
                 ?? ["Authorization": JSON("Bearer \(verdict.token)")],
             steps: steps
         )
@@ -260,12 +256,12 @@ struct ScenarioRun {
         let (settings, now) = (application.core.settings.value, try Moment.now())
         let configuration = application.configuration
         let token = Array(verdict.token.utf8)
-        guard let members = verdict.request else {
+        guard let name = verdict.name else {
             guard let issuer = settings.tokens?.issuer else { return nil }
             return .ofOwnToken(token, OwnTokenVerifier(issuer, verification: settings.verifier.policy), now: now)
         }
         var document = JSONDocument(limits: .ofRequest)
-        let body = JSON(members).bytes
+        let body = request(name, verdict.token, verdict.proofs, []).bytes
         guard let request = try? LoginRequest(body.span, with: &document) else { return nil }
         guard !request.isAccessToken else {
             return try .ofAccessToken(token, subject: nil, configuration, now: now, settings: settings)

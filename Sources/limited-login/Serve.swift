@@ -5,7 +5,7 @@ internal import LLJOSE
 internal import LLService
 internal import Logging
 
-struct Serve: ServingCommand {
+struct Serve: ServingCommand, SettingScope {
     static let configuration = CommandConfiguration(
         commandName: "serve",
         abstract: "Runs the service: the HTTP API, health and metrics.",
@@ -15,7 +15,14 @@ struct Serve: ServingCommand {
             """
     )
 
-    @OptionGroup var options: ConfigurationOptions<ServiceSettings>
+    static func settings(of all: Settings) -> [any AnySetting] {
+        [
+            all.appIDs, all.listen, all.adminListen, all.clientKeysFile, all.nonceSecretFile,
+            all.accessTokensAreAccepted, all.appSecretsFile, all.gatewayIsEnabled, all.replayStore,
+        ]
+    }
+
+    @OptionGroup var options: ConfigurationOptions<Self>
 
     func run() throws {
         let configuration = try options.load()
@@ -24,13 +31,13 @@ struct Serve: ServingCommand {
         let fault = files.follow(configuration)
         let application = try Application(configuration, logger: logger)
         let inForce = Locked(configuration)
-        try Lifecycle.run { () throws(StartError) in
+        try ProcessSignals.run { () throws(StartError) in
             // An address may be taken by a process that is ending, or its interface may be coming up.
             try application.start(tryingFor: .seconds(5))
             logger.notice("configuration in force", metadata: ["file": "\(configuration.file ?? "none")"])
             // A signal that came earlier was kept until now: a service that is not ready must not report that it is.
             let reload = { @Sendable [options] in application.reload(options, level, inForce, files) }
-            ProcessSignals.shared.take(SIGHUP, on: files.queue, reload)
+            ProcessSignals.take(SIGHUP, on: files.queue, reload)
             files.start(reload)
             if let fault { logger.warning("changed files may need SIGHUP", metadata: ["reason": "\(fault)"]) }
         } stop: {
@@ -43,7 +50,7 @@ extension Application {
     /// Reads the configuration again. A good one takes effect with the next request. A bad one is refused with its reason,
     /// and the old one stays in force.
     fileprivate func reload(
-        _ options: ConfigurationOptions<ServiceSettings>,
+        _ options: ConfigurationOptions<Serve>,
         _ logLevel: LogLevelSwitch,
         _ inForce: Locked<ServiceConfiguration>,
         _ files: FollowedFiles
@@ -84,7 +91,7 @@ extension Application {
     }
 }
 
-struct HealthCheck: ParsableCommand {
+struct HealthCheck: ParsableCommand, SettingScope {
     static let configuration = CommandConfiguration(
         commandName: "healthcheck",
         abstract: "Asks the running service whether it is alive (or, with --ready, ready).",
@@ -97,7 +104,9 @@ struct HealthCheck: ParsableCommand {
     @Flag(help: "Ask for readiness: usable keys, known revocations, and not stopping.")
     var ready = false
 
-    @OptionGroup var options: ConfigurationOptions<HealthSettings>
+    static func settings(of all: Settings) -> [any AnySetting] { [all.adminListen] }
+
+    @OptionGroup var options: ConfigurationOptions<Self>
 
     func run() throws {
         let listener = try options.load().adminListen

@@ -35,22 +35,15 @@ enum ServiceFactory {
     private static func part<Part>(_ place: String = "", _ make: () throws -> Part) throws(StartError) -> Part {
         do {
             return try make()
-        } catch {
-            throw StartError("\(place)\(error)")
-        }
+        } catch { throw StartError("\(place)\(error)") }
     }
 
     static func graphClient(
         _ configuration: ServiceConfiguration,
         metrics: ServiceMetrics? = nil
     ) throws(StartError) -> GraphClient {
-        let graph = try part {
-            try GraphConfiguration(
-                url: configuration.graphURL,
-                version: configuration.graphVersion,
-                uninstallURL: configuration.uninstallURL
-            )
-        }
+        let (url, version, uninstall) = (configuration.graphURL, configuration.graphVersion, configuration.uninstallURL)
+        let graph = try part { try GraphConfiguration(url: url, version: version, uninstallURL: uninstall) }
         return GraphClient(configuration: graph, client: try httpsClient(configuration), metrics: metrics)
     }
 

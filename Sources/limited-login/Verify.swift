@@ -3,7 +3,7 @@ internal import LLJOSE
 internal import LLService
 internal import LimitedLogin
 
-struct Verify: ParsableCommand {
+struct Verify: ParsableCommand, SettingScope {
     static let configuration = CommandConfiguration(
         commandName: "verify",
         abstract: "Judges an id token or access token: each check, then the Profile, or the remedy.",
@@ -57,12 +57,12 @@ struct Verify: ParsableCommand {
     @Flag(help: "Print one JSON object.")
     var json = false
 
-    @OptionGroup var options: ConfigurationOptions<VerdictSettings>
+    static func settings(of all: Settings) -> [any AnySetting] { [all.appIDs] }
+
+    @OptionGroup var options: ConfigurationOptions<Self>
 
     func validate() throws {
-        guard
-            [token, tokenFile].compactMap({ $0 }).count == 1 || token == nil && tokenFile == nil && hasAccessTokenAlone
-        else {
+        guard (token == nil) != (tokenFile == nil) || hasAccessTokenAlone else {
             throw ValidationError(
                 "Give the token as the argument, as - for standard input, with --token-file or --access-token-file."
             )
@@ -79,9 +79,8 @@ struct Verify: ParsableCommand {
         var configuration = try options.load()
         // On the command line --unbound decides; the service has a setting for it.
         if unbound { configuration.bindingIsRequired = false }
-        let file = tokenFile ?? (hasAccessTokenAlone ? accessTokenFile : nil)
-        let text = try TokenInput.read(argument: token, file: file)
-        let looksLikeOne = configuration.accessTokensAreAccepted && PastedText(bytes: text).looksLikeAnAccessToken
+        let text = try TokenInput.read(argument: token, file: tokenFile ?? accessTokenFile)
+        let looksLikeOne = configuration.accessTokensAreAccepted && text.looksLikeAnAccessToken
         if hasAccessTokenAlone || looksLikeOne && accessTokenFile == nil {
             guard !hasNonce, keyThumbprint == nil else {
                 throw ValidationError(

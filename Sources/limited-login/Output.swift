@@ -1,15 +1,17 @@
 internal import ArgumentParser
 internal import FoundationEssentials
 internal import Glibc
+internal import LLBytes
+internal import LLJOSE
 internal import LLService
 
-enum StandardStreams {
-    /// Makes the descriptors safe to use; called first.
+extension Main {
+    /// Makes the standard streams safe to use; called first.
     ///
     /// A closed reader, and a file that may not grow (`RLIMIT_FSIZE`), cause an error of the write, never a signal that
     /// ends the program. Closed descriptors are opened on `/dev/null`: the number would otherwise go to the next file or
     /// socket, which would get the log.
-    static func prepare() {
+    static func prepareStreams() {
         signal(SIGPIPE, SIG_IGN)
         signal(SIGXFSZ, SIG_IGN)
         for descriptor in STDIN_FILENO...STDERR_FILENO where fcntl(descriptor, F_GETFD) < 0 {
@@ -71,4 +73,43 @@ enum Colour: String {
 
     /// The text in this colour, or unchanged.
     func paint(_ text: String) -> String { Self.isOn ? "\u{1b}[\(rawValue)m\(text)\u{1b}[0m" : text }
+}
+
+/// A JSON value. A literal stands for its own JSON; a member without a value is left out.
+struct JSON: ExpressibleByStringInterpolation, ExpressibleByDictionaryLiteral {
+    typealias Member = (name: String, value: JSON?)
+
+    private(set) var bytes: [UInt8] = []
+
+    init(_ write: (inout [UInt8]) -> Void) { write(&bytes) }
+
+    init(_ text: String) { JSONWriter.string(text, to: &bytes) }
+
+    init?(_ text: String?) {
+        guard let text else { return nil }
+        self.init(text)
+    }
+
+    init(_ number: some BinaryInteger) { bytes = Array("\(number)".utf8) }
+
+    init(_ flag: Bool) { bytes.append(flag ? "true" : "false") }
+
+    init(_ list: [JSON]) { JSONWriter.array(list, to: &bytes) { $1 += $0.bytes } }
+
+    init(_ members: [Member]) {
+        bytes.append("{")
+        for case (let name, let value?) in members {
+            if bytes.count > 1 { bytes.append(",") }
+            bytes += JSON(name).bytes
+            bytes.append(":")
+            bytes += value.bytes
+        }
+        bytes.append("}")
+    }
+
+    init(stringLiteral text: String) { self.init(text) }
+
+    init(dictionaryLiteral members: (String, JSON?)...) { self.init(members.map { ($0.0, $0.1) }) }
+
+    var text: String { String(decoding: bytes, as: UTF8.self) }
 }

@@ -34,7 +34,7 @@ struct DPoPCommand: ParsableCommand {
         }
 
         func token() throws -> String {
-            let bytes = TokenInput.trimmed(try TokenInput.contents(of: tokenFile, unreadable: Exit.configuration))
+            let bytes = TokenInput.trimmed(try TokenInput.contents(of: tokenFile, code: Exit.configuration))
             guard !bytes.isEmpty else { throw ValidationError("The token in \(tokenFile) is empty.") }
             return String(decoding: bytes, as: UTF8.self)
         }
@@ -80,7 +80,7 @@ struct DPoPCommand: ParsableCommand {
             guard !text.isEmpty else { throw ValidationError("The proof is empty: nothing was given.") }
             let now = try request.time.moment()
             do {
-                let bound = PastedText(bytes: Array(token.utf8)).unprovenThumbprint
+                let bound = Array(token.utf8).unprovenThumbprint
                 guard let thumbprint = keyThumbprint ?? bound else { throw Rejection.proofOfUnboundToken }
                 let proof = try DPoPProof(
                     verifying: String(decoding: text, as: UTF8.self),
@@ -130,15 +130,13 @@ struct DPoPCommand: ParsableCommand {
         var json = false
 
         func run() throws {
-            let text = try TokenInput.contents(of: keyFile, option: "--key-file: ", unreadable: Exit.configuration)
+            let text = try TokenInput.contents(of: keyFile, flag: "--key-file: ", code: Exit.configuration)
             let minter: ProofMinter
             do throws(OpenSSLError) {
                 let key = try PrivateKey(pem: text)
                 guard !key.numbers.isRSA else { throw OpenSSLError("P-256 key") }
                 minter = ProofMinter(key: key)
-            } catch {
-                throw Exit.refusing("--key-file: \(keyFile) holds no P-256 private key: \(error)")
-            }
+            } catch { throw Exit.refusing("--key-file: \(keyFile) holds no P-256 private key: \(error)") }
             let token = try request.token()
             let moment = try request.time.moment()
             do throws(OpenSSLError) {
@@ -147,9 +145,95 @@ struct DPoPCommand: ParsableCommand {
                 let thumbprint = try minter.thumbprint()
                 guard json else { return StandardOutput.write(line: proof) }
                 StandardOutput.write(json: ["proof": JSON(proof), "key_thumbprint": JSON(thumbprint)])
+            } catch { throw Exit.refusing("no proof could be made: \(error)") }
+        }
+    }
+}
+
+struct SignedRequestCommand: ParsableCommand, SettingScope {
+    static let configuration = CommandConfiguration(
+        commandName: "signed-request",
+        abstract: "Judges a signed request of Facebook's callbacks, or makes one to try your backend with.",
+        discussion: "Needs app_secrets_file. Exit code 0 done, 1 refused, 64 usage, 78 configuration.",
+        subcommands: [Judge.self, Make.self]
+    )
+
+    static func settings(of all: Settings) -> [any AnySetting] { [all.appIDs, all.appSecretsFile, all.clockSkew] }
+
+    struct Judge: ParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "judge",
+            abstract: "Tells the app, the person and the moment of a signed request, or why it is refused.",
+            discussion: "Needs app_secrets_file. Exit code 0 accepted, 1 refused, 64 usage, 78 configuration."
+        )
+
+        @Argument(help: "The form field signed_request (after -- if it begins with a hyphen), or - for standard input.")
+        var text: String
+
+        @OptionGroup var time: AsOf
+
+        @Flag(help: "Print one JSON object.")
+        var json = false
+
+        @OptionGroup var options: ConfigurationOptions<SignedRequestCommand>
+
+        func run() throws {
+            let (configuration, secrets) = try options.loadWithAppSecrets()
+            let bytes = try TokenInput.read(argument: text, file: nil)
+            guard !bytes.isEmpty else { throw ValidationError("The signed request is empty: nothing was given.") }
+            let now = try time.moment()
+            do {
+                let (text, skew) = (String(decoding: bytes, as: UTF8.self), configuration.clockSkew)
+                let request = try SignedRequest(verifying: text, secrets: secrets.signers, clockSkew: skew, now: now)
+                guard json else {
+                    StandardOutput.write(line: "app: \(request.appID)")
+                    StandardOutput.write(line: "user: \(request.userID)")
+                    return StandardOutput.write(line: "issued: \(LocalTime.describe(request.issuedAt, now: now))")
+                }
+                StandardOutput.write(json: [
+                    "app_id": JSON(request.appID), "user_id": JSON(request.userID),
+                    "issued_at": JSON(request.issuedAt.wholeSeconds),
+                ])
             } catch {
-                throw Exit.refusing("no proof could be made: \(error)")
+                let refusal = Rejection.of(error)
+                if json {
+                    StandardOutput.write(json: ["code": JSON(refusal.code.rawValue), "detail": JSON(refusal.detail)])
+                } else {
+                    StandardOutput.write(line: "refused: \(refusal)")
+                }
+                throw Exit.rejected
             }
+        }
+    }
+
+    struct Make: ParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "make",
+            abstract: "Prints a signed request as Facebook would send it.",
+            discussion: """
+                For instance: curl http://127.0.0.1:8080/callbacks/deauthorize \
+                --data-urlencode "signed_request=$(limited-login signed-request make 218471)"
+                Needs app_secrets_file. Exit code 0 done, 64 usage, 78 configuration.
+                """
+        )
+
+        @OptionGroup var person: PersonOptions
+
+        @Option(
+            help: "The moment it is made at: seconds since 1970, or 2024-01-31T12:00:00Z; now by default.",
+            transform: Moment.read
+        )
+        var issuedAt: NumericDate?
+
+        @OptionGroup var options: ConfigurationOptions<SignedRequestCommand>
+
+        func run() throws {
+            let secret = try person.app(options).1.secret
+            let (user, seconds) = (person.userID, try (issuedAt ?? Moment.now()).wholeSeconds)
+            guard let text = try? SignedRequestMinter.mint(userID: user, issuedAt: seconds, appSecret: secret) else {
+                throw Exit.refusing("no signed request could be made")
+            }
+            StandardOutput.write(line: text)
         }
     }
 }

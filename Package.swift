@@ -130,7 +130,7 @@ let package = Package(
             name: "LLServiceTests",
             dependencies: [
                 "LLService", "LimitedLogin", "LimitedLoginKeys", "LimitedLoginHTTPS", "LLStores", "LLHTTP", "LLJOSE",
-                "LLBytes", "LLStandIn", "LLTestSupport",
+                "LLBytes", "LLStandIn", "LLTestSupport", "CLLTestProcess",
                 .product(name: "Logging", package: "swift-log", condition: service),
             ]
         ),

@@ -1,3 +1,4 @@
+import Glibc
 import LLHTTP
 import LLTestSupport
 import Testing
@@ -79,5 +80,21 @@ struct ClientHelloTests {
         client.send(Array(bytes.dropFirst(8)))
         // The answer is a ServerHello, not an alert.
         #expect(client.read { $0.count > 5 }.bytes.first == 0x16)
+    }
+}
+
+extension TLSClient {
+    /// The first bytes of a handshake, as a client would send them.
+    static func clientHello() throws -> [UInt8] {
+        let pair = try Socket.pair()
+        defer { for descriptor in pair { _ = close(descriptor) } }
+        let context = try TLSContext(clientTrusting: .system)
+        let connection = try TLSConnection(client: context, descriptor: pair[0], hostName: "localhost")
+        guard try connection.handshake() == .wantRead else { throw TestSupportError("no client hello") }
+        var bytes = [UInt8](repeating: 0, count: 4_096)
+        // At most the array's own length is received.
+        let count = unsafe bytes.withUnsafeMutableBytes { unsafe recv(pair[1], $0.baseAddress, $0.count, 0) }
+        guard count > 0 else { throw TestSupportError("no client hello") }
+        return Array(bytes[..<count])
     }
 }

@@ -138,3 +138,11 @@ struct HTTPServerTLSTests {
         #expect(try TLSClient(server.address).exchange(plainGet)?.status == 200)
     }
 }
+
+extension TLSClient {
+    /// Sends the first bytes of an encrypted record of application data, and not the rest.
+    fileprivate func beginRecord(_ byteCount: Int) {
+        let record = [0x17, 3, 3, 0x40, 0x11] + [UInt8](repeating: 0x61, count: 0x4011)
+        _ = Socket.send(descriptor, Array(record.prefix(byteCount)))
+    }
+}

@@ -48,9 +48,22 @@ private struct Replicas {
         return "GET /auth HTTP/1.1\r\n\(fields.joined(separator: "\r\n"))\r\n\r\n"
     }
 
-    /// Sends the same request two hundred times at once, to the replicas in turn; one is accepted, and the others get the
-    /// code. A slow machine refuses some of the burst as overloaded; such a request was not accepted.
-    func expectOneWinner(of request: String, _ code: String) throws {
+    /// Sends a request two hundred times at once, to the replicas in turn; one is accepted, and the others get the code. A
+    /// slow machine refuses some of the burst as overloaded; such a request was not accepted. If Redis answers a request
+    /// too late, that may be the one to accept, so another request is made.
+    func expectOneWinner(_ code: String, of request: () throws -> String) throws {
+        var outcomes: [String: Int] = [:]
+        _ = try becomesTrue {
+            outcomes = try burst(request())
+            #expect(outcomes["", default: 0] <= 1)
+            return outcomes["replay_store_unavailable"] == nil
+        }
+        #expect(outcomes[""] == 1)
+        #expect(outcomes[code, default: 0] + outcomes["overloaded", default: 0] == 199, "\(outcomes)")
+    }
+
+    /// The number of answers with each code; the code of an acceptance is empty.
+    private func burst(_ request: String) throws -> [String: Int] {
         let clients = try (0..<200).map { try BlockingClient(services[$0 % services.count].address) }
         for client in clients { client.send(request) }
         var outcomes: [String: Int] = [:]
@@ -58,8 +71,7 @@ private struct Replicas {
             let answer = try #require(client.readResponses(1).first)
             outcomes[answer.status == 200 ? "" : answer.code ?? "?", default: 0] += 1
         }
-        #expect(outcomes[""] == 1)
-        #expect(outcomes[code, default: 0] + outcomes["overloaded", default: 0] == 199, "\(outcomes)")
+        return outcomes
     }
 }
 
@@ -104,8 +116,8 @@ struct NonceLifeTests {
         let redis = try RedisServer()
         let replicas = try Replicas(2, redis: redis)
         for round in 0..<5 {
-            try replicas.expectOneWinner(of: replicas.useNonce(round % 2), "nonce_used")
-            try replicas.expectOneWinner(of: replicas.useProof(), "invalid_dpop_proof")
+            try replicas.expectOneWinner("nonce_used") { try replicas.useNonce(round % 2) }
+            try replicas.expectOneWinner("invalid_dpop_proof") { try replicas.useProof() }
         }
         let ready = try replicas.services[0].get("/readyz?verbose", admin: true).text
         #expect(ready.contains(#""replay_store":{"state":"up","kind":"redis"}"#))

@@ -207,7 +207,8 @@ struct GraphClientTests {
             try client(issuer, timeout: .milliseconds(300)).permissions(of: user, app: app)
         }
         #expect(failure?.error == .graphTimedOut)
-        #expect(MonotonicClock.now().duration(since: began) < .seconds(5))
+        // Without the timeout the call would take more than a minute.
+        #expect(MonotonicClock.now().duration(since: began) < .seconds(60))
     }
 
     @Test("An untrusted certificate is a TLS fault; a reset and a closed port are network faults")

@@ -26,8 +26,8 @@ struct HTTPSClientDeadlineTests {
             let began = MonotonicClock.now()
             let url = try HTTPURL(parsing: "\(scheme)://127.0.0.1:\(issuer.port)/")
             let error = #expect(throws: ClientError.self) { try client.get(url, limits: limits) }
-            // On a very busy machine the time may run out before the request arrives.
-            let isLate = issuer.requestCount == 0 && manner == nil
+            // On a very busy machine the time may run out before the request arrives, or before the handshake begins.
+            let isLate = issuer.requestCount == 0 && (manner == nil || error == .timedOut(phase: .connecting))
             #expect(error == .timedOut(phase: phase) || isLate)
             // Without the deadline each of these peers would take minutes.
             let elapsed = MonotonicClock.now().duration(since: began)
@@ -80,7 +80,7 @@ struct HTTPSClientDeadlineTests {
         // The system completes the connection, which is never accepted.
         let listener = try Socket.listener(on: .loopback(port: 0), backlog: 1, sharesPort: false)
         var limits = HTTPSClientLimits()
-        limits.fetchTimeout = .milliseconds(300)
+        limits.fetchTimeout = .seconds(5)
         // The body is larger than the socket buffers of both sides.
         let body = HTTPSRequest.Body.json([UInt8](repeating: 0x20, count: 64 << 20))
         let url = try HTTPURL(parsing: "http://\(listener.localAddress())/")

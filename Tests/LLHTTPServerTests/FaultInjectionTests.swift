@@ -41,7 +41,7 @@ struct FaultInjectionTests {
         TestServer.Kind.allCases
     )
     func acceptFailsForLong(errorNumber: Int32, kind: TestServer.Kind) async throws {
-        var limits = Self.limits()
+        var limits = Self.limits(deadline: .seconds(600))
         limits.acceptPause = .milliseconds(1)
         let plan = FaultPlan(.accept, 1..<40, errorNumber: errorNumber)
         let server = try TestServer(kind, limits: limits, faults: plan)

@@ -15,7 +15,7 @@ struct UnixListenerTests {
 
     func server(mode: UnixSocketMode = .standard, workers: Int = 1) -> HTTPServer {
         var configuration = HTTPServerConfiguration(address: .unix(path), workerCount: workers)
-        configuration.socketMode = mode
+        (configuration.socketMode, configuration.limits) = (mode, .patient)
         return HTTPServer(configuration: configuration) { _ in TestHandler.probe() }
     }
 

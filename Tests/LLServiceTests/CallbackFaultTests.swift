@@ -61,7 +61,7 @@ struct CallbackFaultTests {
         Fault("a coded body", 200, 1, "delivered") { _, peer in
             try peer.send("HTTP/1.1 202 Accepted\r\nContent-Encoding: gzip\r\nContent-Length: 1\r\n\r\nx")
         },
-        Fault("a body that never ends", 200, 1, "delivered", attemptTime: .seconds(3)) { _, peer in
+        Fault("a body that never ends", 200, 1, "delivered", attemptTime: .seconds(6)) { _, peer in
             try peer.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{")
             peer.waitUntilClosed()
         },

@@ -104,16 +104,18 @@ struct RedisReplayStoreTests {
     @Test("While a server hangs, every answer comes within a second and none is a yes; then the store recovers")
     func hung() throws {
         let server = try RedisServer()
-        let store = try StoreUnderTest.up(at: server.port, limits: ReplayLimits())
+        let store = try StoreUnderTest.up(at: server.port, limits: .brief)
         #expect(store.use(1) == .accepted)
         server.suspend()
-        let end = MonotonicClock.now() + .seconds(3)
+        let end = MonotonicClock.now() + .seconds(8)
+        // Elsewhere the limits are longer, and only an endless wait shows.
+        let isMeasured = timeBound(.zero) == .zero
         var number: UInt64 = 10
         while MonotonicClock.now() < end {
             number += 1
             let (verdict, took) = store.ask(StoreUnderTest.question(number))
             #expect(verdict == .unavailable)
-            #expect(took < timeBound(.seconds(1)))
+            #expect(took < (isMeasured ? .seconds(1) : .seconds(60)))
         }
         server.resume()
         #expect(store.waitUntilUp())
@@ -188,7 +190,7 @@ struct RedisReplayStoreTests {
         let server = try RedisServer(words, identity: certificates.good)
         let place = url.replacing("PORT", with: "\(server.port)").replacing("TLS", with: "\(server.securePort)")
         let authorities = url.hasPrefix("rediss") ? certificates.authorityFile : nil
-        let store = try StoreUnderTest(place, authorities: authorities) { $0 = ReplayLimits() }
+        let store = try StoreUnderTest(place, authorities: authorities) { $0 = .brief }
         // The server closes behind its demand for a certificate, and the reset may overtake it.
         if cause == .certificateNeeded { return #expect(store.wait { $0.failures.contains(cause) }) }
         #expect(store.wait { !$0.failures.isEmpty })

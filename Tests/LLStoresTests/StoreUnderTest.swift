@@ -16,6 +16,15 @@ extension ReplayLimits {
         limits.revocationOverlap = .seconds(3_600)
         return limits
     }
+
+    /// The default times if times are measured, else five seconds, within which a slow machine answers.
+    static var brief: ReplayLimits {
+        var limits = ReplayLimits()
+        limits.connectTimeout = timeBound(limits.connectTimeout)
+        limits.answerTimeout = timeBound(limits.answerTimeout)
+        limits.questionTimeout = timeBound(limits.questionTimeout)
+        return limits
+    }
 }
 
 /// A store with a connection to a server, and its events.

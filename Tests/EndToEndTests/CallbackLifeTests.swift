@@ -76,15 +76,6 @@ struct CallbackLifeTests {
         #expect(try redis.send("ZCARD limited-login:revocations") == ":1\r\n")
     }
 
-    @Test("The stand-in reports a service that is not configured or cannot be reached")
-    func standIn() throws {
-        let issuer = try IssuerProcess()
-        #expect(try issuer.post("/users/1/deauthorize").text.contains("--service-url"))
-        #expect(try issuer.post("/users/x/deauthorize").status == 404)
-        let blind = try IssuerProcess("--service-url", "http://127.0.0.1:1")
-        #expect(try blind.post("/users/1/data-deletion").status == 502)
-    }
-
     @Test("The command line makes signed requests and judges them, with the documented exit codes")
     func commandLine() throws {
         let folder = try ShortFolder()

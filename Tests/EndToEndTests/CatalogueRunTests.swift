@@ -21,30 +21,27 @@ struct CatalogueRunTests {
         try FinishedRun(["catalogue", "run", "--issuer-listen", issuer] + arguments)
     }
 
-    /// The command, its outcome, and what must have been done where it is right.
-    private static let programs = [
-        ("true", "accepted", "accept"), ("false", "refused", "refuse"),
-        // It fails at every token but the first one.
-        ("[ -e $seen ] && exit 70; touch $seen", "the program failed with exit code 70", ""),
-    ]
-
-    @Test("A program that always says the same, or fails, is told its wrong answers", arguments: programs)
-    func sameAnswer(command: String, did: String, right: String) throws {
-        let folder = try ShortFolder()
-        let run = try run("--json", "--exec", "seen=\(folder.path)/seen; \(command)")
-        let report = try JSONDecoder().decode(Report.self, from: Data(run.output.utf8))
-        let asked = report.tries.filter { $0.did != "not asked" }
-        #expect(run.exitCode == 1 && asked.count > 35 && asked.count == report.asked)
-        // Without the keys a failure is right too.
-        for one in asked where one.name != "outage-unknown-key" {
-            #expect(one.did == did && one.right == (one.must == right) && !one.why.isEmpty, "\(one)")
+    @Test("A program that always says the same, or fails, is told its wrong answers; without a verdict the run ends")
+    func wrongPrograms() throws {
+        // The command, its outcome, and what must have been done where it is right.
+        for (command, did, right) in [
+            ("true", "accepted", "accept"), ("false", "refused", "refuse"),
+            // It fails at every token but the first one.
+            ("[ -e $seen ] && exit 70; touch $seen", "the program failed with exit code 70", ""),
+        ] {
+            let folder = try ShortFolder()
+            let run = try run("--json", "--exec", "seen=\(folder.path)/seen; \(command)")
+            let report = try JSONDecoder().decode(Report.self, from: Data(run.output.utf8))
+            let asked = report.tries.filter { $0.did != "not asked" }
+            #expect(run.exitCode == 1 && asked.count > 35 && asked.count == report.asked)
+            // Without the keys a failure is right too.
+            for one in asked where one.name != "outage-unknown-key" {
+                #expect(one.did == did && one.right == (one.must == right) && !one.why.isEmpty, "\(one)")
+            }
+            #expect(report.right == asked.filter(\.right).count)
+            for name in ["nonce-again", "refresh", "other-refresh"] { #expect(report.did(name) == "not asked") }
         }
-        #expect(report.right == asked.filter(\.right).count)
-        for name in ["nonce-again", "refresh", "other-refresh"] { #expect(report.did(name) == "not asked") }
-    }
-
-    @Test("A program without a verdict on a good token ends the run with its reason and exit code 3")
-    func noVerdict() throws {
+        // It gives no verdict on the good token that comes first.
         for (command, code) in [("kill -9 $$", "137"), ("/nothing/here 2>&1", "127"), ("exit 64", "64")] {
             let run = try run("--exec", command)
             #expect(run.exitCode == 3 && !run.output.contains("WRONG"))

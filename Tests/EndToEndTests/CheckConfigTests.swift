@@ -6,7 +6,7 @@ import Testing
 struct CheckConfigTests {
     private static let required = ["app_ids": RunningService.appID]
 
-    @Test("check-config prints every value with its origin; --json also the warnings, and no password")
+    @Test("check-config prints every value with its origin, or all mistakes; --json gives one object with warnings")
     func values() throws {
         let plain = try FinishedRun(["check-config", "--workers", "3"], environment: Self.required)
         for text in ["environment variable LIMITED_LOGIN_APP_IDS", "(--workers)", "(default)"] {
@@ -25,6 +25,19 @@ struct CheckConfigTests {
         #expect(settings["binding"] == ["value": "optional", "origin": "environment variable LIMITED_LOGIN_BINDING"])
         let warnings = try #require(object["warnings"] as? [String])
         for words in ["binding is optional", "rediss://"] { #expect(warnings.contains { $0.contains(words) }) }
+
+        // The mistakes of settings come before those of their files.
+        let bad = try folder.write("bad", "one\n")
+        let files = ["--client-keys-file", "--nonce-secret-file", "--app-secrets-file", "--ca-file"]
+        let arguments = ["check-config"] + files.flatMap { [$0, bad] }
+        for (more, count) in [(["--workers", "0", "--gateway", "on"], 2), ([], files.count)] {
+            let run = try FinishedRun(arguments + more, environment: Self.required)
+            let sentences = run.errors.split(separator: "\n").map { String($0.dropFirst("limited-login: ".count)) }
+            #expect(run.exitCode == 78 && sentences.count == count, "\(run.errors)")
+            let object = try FinishedRun(arguments + more + ["--json"], environment: Self.required)
+            let mistakes = try object.object["mistakes"] as? [String]
+            #expect(object.exitCode == 78 && object.errors.isEmpty && mistakes == sentences)
+        }
     }
 
     @Test("The file in the working directory is read, but not one that other users may have placed, unless it is named")
@@ -55,22 +68,6 @@ struct CheckConfigTests {
             #expect((run.output + run.errors).contains(words), "\(run.errors)")
             let named = ["check-config", "--config", "config/limited-login.json"]
             #expect(try FinishedRun(named, directory: folder.path).exitCode == 0)
-        }
-    }
-
-    @Test("check-config reports all mistakes, first of settings, then of their files; --json gives one object")
-    func allMistakes() throws {
-        let folder = try ShortFolder()
-        let bad = try folder.write("bad", "one\n")
-        let files = ["--client-keys-file", "--nonce-secret-file", "--app-secrets-file", "--ca-file"]
-        let arguments = ["check-config"] + files.flatMap { [$0, bad] }
-        for (more, count) in [(["--workers", "0", "--gateway", "on"], 2), ([], files.count)] {
-            let run = try FinishedRun(arguments + more, environment: Self.required)
-            let sentences = run.errors.split(separator: "\n").map { String($0.dropFirst("limited-login: ".count)) }
-            #expect(run.exitCode == 78 && sentences.count == count, "\(run.errors)")
-            let object = try FinishedRun(arguments + more + ["--json"], environment: Self.required)
-            let mistakes = try object.object["mistakes"] as? [String]
-            #expect(object.exitCode == 78 && object.errors.isEmpty && mistakes == sentences)
         }
     }
 }

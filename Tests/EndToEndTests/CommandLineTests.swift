@@ -1,27 +1,10 @@
 import Foundation
-import LLHTTP
 import LLTestSupport
 import Testing
 
 @Suite("The command line: exit codes and sentences", .live)
 struct CommandLineTests {
     private static let required = ["app_ids": RunningService.appID]
-
-    @Test("The error for an unavailable address names its flag, and the exit code marks it as temporary")
-    func addressUnavailable() throws {
-        let holder = try Socket.listener(on: .loopback(port: 0), backlog: 1, sharesPort: false)
-        let taken = "\(try holder.localAddress())"
-        for (flag, address) in [("--admin-listen", taken), ("--listen", "192.0.2.1:8080")] {
-            let other = flag == "--listen" ? "--admin-listen" : "--listen"
-            let run = try FinishedRun(["serve", flag, address, other, "127.0.0.1:0"], environment: Self.required)
-            #expect(run.exitCode == 75 && run.errors.ranges(of: "trying on").count == 1)
-            let told = try #require(run.errors.split(separator: "\n").last)
-            #expect(told.contains(" \(address)") && told.hasSuffix("choose another address with \(flag)"), "\(told)")
-        }
-        let free = ["--listen", "--admin-listen"].flatMap { [$0, "127.0.0.1:0"] }
-        let demo = try FinishedRun(["demo", "--issuer-listen", taken] + free)
-        #expect(demo.exitCode == 75 && demo.errors.contains("choose another address with --issuer-listen\n"))
-    }
 
     /// A command as the program describes it: its words, and the options that `--help` does not show.
     private typealias Described = (words: [String], hidden: [String])
@@ -228,14 +211,6 @@ struct CommandLineTests {
         let refused = try FinishedRun(["check-config"], environment: pasted)
         #expect(refused.exitCode == 78 && !refused.errors.contains(first.prefix(20)), "\(refused.errors)")
         #expect(refused.errors.contains("nonce_secret_file: the value: it names no file"), "\(refused.errors)")
-    }
-
-    @Test("explain graph-error tells the remedy of Graph's answer")
-    func graphErrors() throws {
-        let answer = #"{"error":{"message":"about Jane","type":"OAuthException","code":190,"error_subcode":463}}"#
-        let run = try FinishedRun(["explain", "graph-error", "-"], input: answer)
-        #expect(run.exitCode == 0 && run.output.hasPrefix("log in again: "), "\(run.errors)")
-        #expect(run.output.contains("graph_session_expired") && !run.output.contains("Jane"))
     }
 
     @Test("healthcheck exits with 0 for a healthy service, with 1 for one that is not ready")

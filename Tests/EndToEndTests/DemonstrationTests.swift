@@ -3,18 +3,27 @@ import LLHTTP
 import LLTestSupport
 import Testing
 
-@Suite("demo: ports, callers, and a container", .live)
+@Suite("demo: on this machine and in a container", .live)
 struct DemonstrationTests {
-    @Test("The output of demo is short and shows no token; callers of its service need its client key")
-    func callers() throws {
-        let ports = ["--listen", "--admin-listen", "--issuer-listen"].flatMap { [$0, "127.0.0.1:0"] }
+    @Test("demo prints little, with free ports in place of taken ones that are not named; callers need its client key")
+    func demo() throws {
+        // This test holds the ports, unless another program already does.
+        let held = [8_080, 8_081, 8_090].map(HeldPort.init)
+        defer { withExtendedLifetime(held) {} }
         // The container's image has no folder that can be written to.
-        let demo = try ServiceProcess(["demo"] + ports, environment: ["TMPDIR": "/nonexistent"])
+        let demo = try ServiceProcess(["demo"], environment: ["TMPDIR": "/nonexistent"])
         try #require(demo.waitForOutput("Control-C stops it."), "\(demo.errorText)")
         defer { demo.end() }
+        for port in ["8080", "8081", "8090"] {
+            #expect(demo.errorText.contains("127.0.0.1:\(port) is taken"), "\(demo.errorText)")
+            #expect(!demo.outputText.contains(":\(port)"))
+        }
         let lines = demo.outputText.split(separator: "\n", omittingEmptySubsequences: false)
         #expect(lines.count <= 25 && lines.allSatisfy { $0.count <= 110 }, "\(lines.map(\.count))")
         #expect(!demo.outputText.contains("eyJ"), "a token is printed")
+        let title = try #require(lines.firstIndex { $0.hasPrefix("# a good login") })
+        let run = try FinishedRun(["-c", String(lines[title + 1])], program: "/bin/sh")
+        #expect(run.output.contains("\"profile\":"), "\(run.output)\(run.errors)")
         let service = try #require(lines[0].split(separator: " ").first { $0.hasPrefix("http://") }).dropLast()
         for (path, key, status) in [
             ("/verify", "Accept: */*", 401), ("/verify", "X-Api-Key: other", 401), ("/verify", "X-Api-Key: demo", 415),
@@ -23,24 +32,6 @@ struct DemonstrationTests {
             let words = ["-sS", "-o", "/dev/null", "-w", "%{http_code}", "-X", "POST", "-H", key, "\(service)\(path)"]
             #expect(try FinishedRun(words, program: "/usr/bin/curl").output == "\(status)", "\(path) \(key)")
         }
-    }
-
-    @Test("demo uses and prints free ports if its default ones are taken; a port that is named is never replaced")
-    func takenPorts() throws {
-        // This test holds the ports, unless another program already does.
-        let held = [8_080, 8_081, 8_090].map(HeldPort.init)
-        defer { withExtendedLifetime(held) {} }
-        let demo = try ServiceProcess(["demo"])
-        try #require(demo.waitForOutput("Control-C stops it."), "\(demo.errorText)")
-        for port in ["8080", "8081", "8090"] {
-            #expect(demo.errorText.contains("127.0.0.1:\(port) is taken"), "\(demo.errorText)")
-            #expect(!demo.outputText.contains(":\(port)"))
-        }
-        let lines = demo.outputText.split(separator: "\n").map(String.init)
-        let title = try #require(lines.firstIndex { $0.hasPrefix("# a good login") })
-        let run = try FinishedRun(["-c", lines[title + 1]], program: "/bin/sh")
-        #expect(run.output.contains("\"profile\":"), "\(run.output)\(run.errors)")
-        demo.end()
         let named = try FinishedRun(["demo", "--listen", "127.0.0.1:8080"])
         #expect(named.exitCode == 75 && named.errors.contains("127.0.0.1:8080"), "\(named.errors)")
     }

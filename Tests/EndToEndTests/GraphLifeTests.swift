@@ -29,20 +29,7 @@ struct GraphLifeTests {
         try FinishedRun(arguments, environment: environment.merging(changes) { $1 }, input: input)
     }
 
-    @Test("The service judges the logins of Android by Graph")
-    func service() throws {
-        let service = try RunningService(issuer, environment)
-        for (body, query, code) in [
-            (Self.person, "", nil), (#"{"expiry":0}"#, "", nil), (Self.person, "?revoked", "access_token_revoked"),
-            (Self.person, "?dead", "access_token_invalid"),
-        ] as [(String, String, String?)] {
-            let token = try issuer.accessToken(body, query)
-            let answer = try service.exchange(RunningService.request(#"{"access_token":"\#(token)"}"#))
-            #expect(answer.status == (code == nil ? 200 : 401) && answer.code == code, "\(answer.text)")
-        }
-    }
-
-    @Test("verify shows each check of an access token, which it recognises by its shape or by an option")
+    @Test("verify and the service judge an access token by Graph; verify recognises it by its shape or by an option")
     func verify() throws {
         let good = try issuer.accessToken(Self.person)
         let object = try run(["verify", "-", "--subject", "77", "--json"], input: good + "\n").object
@@ -65,9 +52,17 @@ struct GraphLifeTests {
             #expect(run.exitCode == code, "\(run)")
             for word in words { #expect((run.output + run.errors).contains(word), "\(run)") }
         }
+        let service = try RunningService(issuer, environment)
+        let (endless, dead) = (try issuer.accessToken(#"{"expiry":0}"#), try issuer.accessToken(Self.person, "?dead"))
+        for (token, code) in [
+            (good, nil), (endless, nil), (revoked, "access_token_revoked"), (dead, "access_token_invalid"),
+        ] as [(String, String?)] {
+            let answer = try service.exchange(RunningService.request(#"{"access_token":"\#(token)"}"#))
+            #expect(answer.status == (code == nil ? 200 : 401) && answer.code == code, "\(answer.text)")
+        }
     }
 
-    @Test("permissions lists and revokes, with the documented exit codes; Graph's access tokens follow")
+    @Test("permissions lists and revokes, with the documented exit codes; explain tells the remedy of Graph's errors")
     func permissions() throws {
         _ = try issuer.post("/tokens?declined=user_friends&expired=user_link", #"{"email":"a@b.example"}"#)
         func permissions(_ words: String..., changes: [String: String] = [:]) throws -> FinishedRun {
@@ -101,29 +96,9 @@ struct GraphLifeTests {
         #expect(unknown.exitCode == 1)
         #expect(unknown.errors.contains("graph_unknown_user") && unknown.errors.contains("fbtrace_id StandIn"))
         #expect(try permissions("list", "77", changes: ["graph_url": "http://127.0.0.1:1"]).exitCode == 3)
-    }
-
-    @Test("The stand-in's Graph answers a missing or a wrong proof or token as Facebook's does")
-    func standIn() throws {
-        let bearer = "Authorization: Bearer \(RunningService.appID)|"
-        for (fields, words) in [
-            ("", "\"code\":2500"), ("\(bearer)wrong\r\n", "\"code\":190"), ("\(bearer)\(Self.secret)\r\n", "appsecret"),
-        ] {
-            #expect(try issuer.get("/v26.0/\(Self.user)/permissions", fields).text.contains(words))
-        }
-        let access = "Authorization: Bearer \(try issuer.accessToken(Self.person))\r\n"
-        #expect(try issuer.get("/v26.0/me?appsecret_proof=00", access).text.contains("appsecret_proof"))
-        let (token, old) = (try issuer.token(), try issuer.token(#"{"iat":1700000000}"#))
-        for (token, app, words) in [
-            (token, RunningService.appID, "{\"success\":true}"), (token, "42", "\"code\":190"),
-            (old, RunningService.appID, "\"error_subcode\":463"),
-            (String(token.dropLast(8)) + "AAAAAAAA", RunningService.appID, "Bad signature"),
-        ] {
-            let answer = try issuer.post("/platform/uninstall/", "id_token=\(token)&app_id=\(app)")
-            #expect(answer.text.contains(words), "\(answer.text)")
-        }
-        for (body, query) in [("[]", ""), (#"{"nam":"x"}"#, ""), (#"{"scopes":5}"#, ""), ("{}", "?gone")] {
-            #expect(try issuer.post("/access-tokens\(query)", body).status == 400)
-        }
+        let answer = #"{"error":{"message":"about Jane","type":"OAuthException","code":190,"error_subcode":463}}"#
+        let told = try run(["explain", "graph-error", "-"], input: answer)
+        #expect(told.exitCode == 0 && told.output.hasPrefix("log in again: "), "\(told.errors)")
+        #expect(told.output.contains("graph_session_expired") && !told.output.contains("Jane"))
     }
 }

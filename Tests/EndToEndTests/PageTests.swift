@@ -47,11 +47,35 @@ struct PageTests {
     }
 
     @Test(
-        "A request with another host name or from another origin is refused on every path",
+        "This machine's own names are served, another host or origin on no path, and nothing comes from elsewhere",
         arguments: ["demo", "inspect"]
     )
-    func foreign(program: String) throws {
+    func origins(program: String) throws {
         let page = program == "demo" ? try Page.demo() : try Page.inspect()
+        for name in ["127.0.0.1:\(page.port)", "localhost:\(page.port)", "[::1]:\(page.port)", "127.0.0.1"] {
+            let answer = try page.curl(["Host: \(name)", "Origin: http://\(name)"])
+            #expect(answer.status == "200", "\(name): \(answer.text)")
+        }
+        try expectForeignRefused(page)
+        #expect(try page.curl([], ["-X", "POST"]).status == "405")
+        #expect(try page.curl(path: "/run").status == "405")
+        for path in ["/", "/page.css", "/page.js", "/icon.svg", "/API.md", "/llms.txt", "/state"] {
+            let answer = try page.curl(path: path).text
+            for field in [
+                "Content-Security-Policy: default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
+                    + "connect-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'; "
+                    + "require-trusted-types-for 'script'",
+                "X-Content-Type-Options: nosniff", "Referrer-Policy: no-referrer", "Cache-Control: no-store",
+                "Cross-Origin-Resource-Policy: same-origin", "Cross-Origin-Opener-Policy: same-origin",
+            ] { #expect(answer.contains(field), "\(path): \(field)") }
+        }
+        for file in ["page.html", "page.css", "page.js", "icon.svg"] {
+            let text = try ProjectFiles.text("Sources/CLLDocuments/\(file)")
+            #expect(!text.replacing("http://www.w3.org/2000/svg", with: "").contains("://"), "\(file) names a place")
+        }
+    }
+
+    private func expectForeignRefused(_ page: Page) throws {
         let play = ["--json", #"{"scenario":"good"}"#]
         // DNS rebinding: a foreign page's name resolves to this machine, so its requests have the same origin.
         for name in [
@@ -80,31 +104,6 @@ struct PageTests {
         for type in ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data"] {
             let answer = try page.curl(["Content-Type: \(type)"], ["-d", #"{"scenario":"rotate"}"#], path: "/run")
             #expect(answer.status == "415")
-        }
-    }
-
-    @Test("This machine's own names are served, and the page allows no content from elsewhere")
-    func own() throws {
-        let page = try Page.demo()
-        for name in ["127.0.0.1:\(page.port)", "localhost:\(page.port)", "[::1]:\(page.port)", "127.0.0.1"] {
-            let answer = try page.curl(["Host: \(name)", "Origin: http://\(name)"])
-            #expect(answer.status == "200", "\(name): \(answer.text)")
-        }
-        for path in ["/", "/page.css", "/page.js", "/icon.svg", "/API.md", "/llms.txt", "/state"] {
-            let answer = try page.curl(path: path).text
-            for field in [
-                "Content-Security-Policy: default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
-                    + "connect-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'; "
-                    + "require-trusted-types-for 'script'",
-                "X-Content-Type-Options: nosniff", "Referrer-Policy: no-referrer", "Cache-Control: no-store",
-                "Cross-Origin-Resource-Policy: same-origin", "Cross-Origin-Opener-Policy: same-origin",
-            ] { #expect(answer.contains(field), "\(path): \(field)") }
-        }
-        #expect(try page.curl([], ["-X", "POST"]).status == "405")
-        #expect(try page.curl(path: "/run").status == "405")
-        for file in ["page.html", "page.css", "page.js", "icon.svg"] {
-            let text = try ProjectFiles.text("Sources/CLLDocuments/\(file)")
-            #expect(!text.replacing("http://www.w3.org/2000/svg", with: "").contains("://"), "\(file) names a place")
         }
     }
 

@@ -10,11 +10,23 @@ struct StartTests {
         "log_format": "json",
     ]
 
-    @Test("A port that becomes free within five seconds is used; an earlier SIGHUP causes a reload after the start")
-    func passingError() throws {
+    @Test("A taken address is tried for five seconds; then the error names its flag, with a temporary exit code")
+    func takenAddress() throws {
         var holder: Socket? = try Socket.listener(on: .loopback(port: 0), backlog: 1, sharesPort: false)
-        let address = "\(try #require(try holder?.localAddress()))"
-        let process = try ServiceProcess(["serve", "--listen", address], environment: Self.required)
+        let taken = "\(try #require(try holder?.localAddress()))"
+        for (flag, address) in [("--admin-listen", taken), ("--listen", "192.0.2.1:8080")] {
+            let other = flag == "--listen" ? "--admin-listen" : "--listen"
+            let run = try FinishedRun(["serve", flag, address, other, "127.0.0.1:0"], environment: Self.required)
+            #expect(run.exitCode == 75 && run.errors.ranges(of: "trying on").count == 1, "\(run.errors)")
+            let told = try #require(run.errors.split(separator: "\n").last)
+            #expect(told.contains(" \(address)") && told.hasSuffix("choose another address with \(flag)"), "\(told)")
+        }
+        let free = ["--listen", "--admin-listen"].flatMap { [$0, "127.0.0.1:0"] }
+        let demo = try FinishedRun(["demo", "--issuer-listen", taken] + free)
+        #expect(demo.exitCode == 75 && demo.errors.contains("choose another address with --issuer-listen\n"))
+
+        // The port becomes free, and the reload of an earlier SIGHUP follows the start.
+        let process = try ServiceProcess(["serve", "--listen", taken], environment: Self.required)
         #expect(process.waitForError("trying on"))
         process.signal(SIGHUP)
         holder = nil
@@ -38,17 +50,6 @@ struct StartTests {
             #expect(process.waitForExit() == 75, "\(process.errorText)")
         }
         for process in winners { process.end() }
-    }
-
-    @Test("Too few descriptors are reported before anything listens")
-    func descriptors() throws {
-        let run = try FinishedRun(
-            ["-c", "ulimit -n 40; exec \"$0\" serve --workers 2 --listen 127.0.0.1:0", ServiceProcess.executable],
-            environment: Self.required,
-            program: "/bin/bash"
-        )
-        #expect(run.exitCode == 78 && run.errors.contains("descriptors are needed with 2 workers"), "\(run.errors)")
-        #expect(run.errors.split(separator: "\n").count { $0.hasPrefix("limited-login: ") } == 1, "\(run.errors)")
     }
 
     @Test("If OpenSSL's configuration disables RSA and SHA-256, each command ends with 78 and one sentence")

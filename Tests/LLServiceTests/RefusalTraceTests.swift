@@ -72,4 +72,23 @@ struct RefusalTraceTests {
         #expect(client.readResponses(40).count == 40)
         #expect(becomesTrue { lines.withLock { $0.contains { $0.contains("refusals without a line") } } })
     }
+
+    @Test(
+        "The beginning of another protocol is named in the answer and in the log",
+        arguments: [
+            ("PROXY TCP4 10.0.0.1 10.0.0.2 4000 8080\r\nGET /livez HTTP/1.1\r\nHost: x\r\n\r\n", "PROXY protocol"),
+            ("\r\n\r\n\0\r\nQUIT\n\u{21}\u{11}\0\u{0c}aaaabbbbcccc", "PROXY protocol"),
+            ("\u{16}\u{03}\u{01}\u{02}\0\u{01}\0\u{01}\u{7c}\u{03}\u{03}\r\n", "TLS handshake"),
+        ]
+    )
+    func foreignProtocol(bytes: String, name: String) async throws {
+        let (logger, lines) = lineLogger(.info, .text)
+        let service = try await InProcessService(logger: logger)
+        let driver = ConnectionDriver(
+            handler: ServiceHandler(core: service.core, listener: .service),
+            sending: bytes
+        )
+        #expect(driver.statuses == [400] && driver.responses.first?.text.contains(name) == true)
+        #expect(lines.withLock { $0.count { $0.contains(name) } } == 1)
+    }
 }

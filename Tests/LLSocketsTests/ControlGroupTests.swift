@@ -36,3 +36,17 @@ struct ControlGroupTests {
         #expect(try group(["memory.max": "x\n", "cpu.max": "\n"]) == (nil, nil))
     }
 }
+
+@Suite("The watchdog of a service manager")
+struct WatchdogTests {
+    @Test("A sign of life is wanted after half of WATCHDOG_USEC, if that asks this process")
+    func pulse() {
+        for (variables, pulse) in [
+            ([:], nil), (["WATCHDOG_USEC": "x"], nil), (["WATCHDOG_USEC": "30000000"], .seconds(15)),
+            (["WATCHDOG_USEC": "2", "WATCHDOG_PID": "1"], nil),
+            (["WATCHDOG_USEC": "2", "WATCHDOG_PID": "\(getpid())"], .microseconds(1)),
+        ] as [([String: String], Duration?)] {
+            #expect(ServiceManager.pulse(variables) == pulse, "\(variables)")
+        }
+    }
+}

@@ -32,6 +32,8 @@ struct JWKSetCacheLifeTests {
         await fixture.advance(by: .seconds(1))
         #expect(!kept.isUsable)
         #expect(fixture.keyIDs == [] && fixture.cache.snapshot.epoch == 0 && fixture.cache.epoch == 1)
+        let reports = fixture.events.count { if case .phaseChanged(_, .expired) = $0 { true } else { false } }
+        #expect(reports == 1)
         await #expect(throws: JWKSetCacheError.self) { try await fixture.cache.keySet(containing: "a") }
         source.setKeySet(TestKeySet.json(["a"]))
         await fixture.refresh()

@@ -136,7 +136,7 @@ struct Worker: ~Copyable {
                 continue
             }
             // Bytes may have come after the poll, and a late turn costs no request that was sent in time.
-            if [.idle, .head, .body].contains(connection.phase) { handle(connection, ReadyEvents.readable) }
+            if [.idle, .head, .body].contains(connection.phase) { handle(connection, PLATFORM_READABLE) }
             guard connection.slot >= 0, connection.deadline <= now else { continue }
             connection.deadlinePassed(&host)
             flush(connection)

@@ -33,11 +33,11 @@ package enum Hexadecimal {
         return letter &- 0x61 < 6 ? letter &- 0x61 &+ 10 : nil
     }
 
-    /// The lower-case digit of the lowest four bits.
+    /// The digit of the lowest four bits.
     @inlinable
-    package static func digit(_ value: UInt8) -> UInt8 {
+    package static func digit(_ value: UInt8, tenIs letter: UInt8 = UInt8(ascii: "a")) -> UInt8 {
         let value = value & 0x0F
-        return value < 10 ? UInt8(ascii: "0") &+ value : UInt8(ascii: "a") &- 10 &+ value
+        return value < 10 ? UInt8(ascii: "0") &+ value : letter &- 10 &+ value
     }
 
     package static func encode(_ bytes: some Sequence<UInt8>) -> String {
@@ -73,95 +73,6 @@ package enum DecimalNumber {
     package static func parse(_ digits: some Collection<UInt8>) -> Int? {
         let digits = Array(digits)
         return parse(digits.span, digits.indices)
-    }
-
-    /// The number as sentences write it, such as 32,768.
-    package static func grouped(_ number: Int) -> String {
-        var text = ""
-        for (index, digit) in String(number).reversed().enumerated() {
-            if index > 0, index % 3 == 0, digit != "-" { text = "," + text }
-            text = String(digit) + text
-        }
-        return text
-    }
-
-    /// True for an id as Facebook writes it: a 64-bit number above 0 in 1 to 20 digits, without a leading zero.
-    package static func isIdentifier(_ digits: some Collection<UInt8>) -> Bool {
-        (1...20).contains(digits.count) && digits.first != UInt8(ascii: "0")
-            && digits.allSatisfy { ASCII.digit($0) != nil }
-    }
-}
-
-package enum PermissionName {
-    /// The form of a name, for messages.
-    package static let shape = "1 to 64 of [a-z_], words with a full stop between them"
-
-    /// True for a name of that form, such as `user_actions.fitness`. A full stop only separates two words, so a name is
-    /// never `.` or `..`, which would change a path.
-    package static func isValid(_ text: String) -> Bool {
-        let words = text.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
-        return (1...64).contains(text.utf8.count) && words.allSatisfy { !$0.isEmpty }
-            && words.joined().allSatisfy { $0 &- 0x61 < 26 || $0 == UInt8(ascii: "_") }
-    }
-}
-
-/// Percent-encoding (RFC 3986 section 2.1).
-package enum PercentEncoding {
-    /// The byte that the three bytes from `index` on encode; nil unless they are `%` and two hexadecimal digits before
-    /// `end`.
-    package static func byte(_ bytes: Span<UInt8>, at index: Int, before end: Int) -> UInt8? {
-        guard end - index > 2, bytes[index] == UInt8(ascii: "%"), let high = Hexadecimal.value(bytes[index + 1]),
-            let low = Hexadecimal.value(bytes[index + 2])
-        else { return nil }
-        return high << 4 | low
-    }
-
-    /// Decodes `range` of `bytes`; nil if a `%` is not followed by two hexadecimal digits.
-    /// - Parameter isForm: whether `+` means a space (`application/x-www-form-urlencoded`).
-    package static func decode(_ bytes: Span<UInt8>, _ range: Range<Int>, isForm: Bool = false) -> [UInt8]? {
-        let text = bytes.extracting(range)
-        var decoded: [UInt8] = []
-        decoded.reserveCapacity(text.count)
-        var index = 0
-        var percent = text.firstOffset(of: UInt8(ascii: "%"), from: 0)
-        var plus = isForm ? text.firstOffset(of: UInt8(ascii: "+"), from: 0) : text.count
-        while true {
-            let end = min(percent, plus)
-            decoded.append(text, index..<end)
-            guard end < text.count else { return decoded }
-            if end == plus {
-                decoded.append(ASCII.space)
-                index = end + 1
-                plus = text.firstOffset(of: UInt8(ascii: "+"), from: index)
-            } else {
-                guard let byte = byte(text, at: end, before: text.count) else { return nil }
-                decoded.append(byte)
-                index = end + 3
-                percent = text.firstOffset(of: UInt8(ascii: "%"), from: index)
-            }
-        }
-    }
-
-    package static func encode(_ text: String) -> String {
-        var bytes: [UInt8] = []
-        for byte in text.utf8 { if ASCII.isUnreserved(byte) { bytes.append(byte) } else { append(byte, to: &bytes) } }
-        return String(decoding: bytes, as: UTF8.self)
-    }
-
-    /// Appends `%` and the byte's two digits, in upper case (RFC 3986 section 2.1).
-    package static func append(_ byte: UInt8, to bytes: inout [UInt8]) {
-        bytes.append(addingCapacity: 3) { (output: inout OutputSpan<UInt8>) in append(byte, to: &output) }
-    }
-
-    /// Appends the same three bytes to memory that has room for them.
-    package static func append(_ byte: UInt8, to output: inout OutputSpan<UInt8>) {
-        output.append(UInt8(ascii: "%"))
-        output.append(digit(byte >> 4))
-        output.append(digit(byte & 0x0F))
-    }
-
-    private static func digit(_ half: UInt8) -> UInt8 {
-        half < 10 ? UInt8(ascii: "0") + half : UInt8(ascii: "A") - 10 + half
     }
 }
 
@@ -272,9 +183,6 @@ extension Span<UInt8> {
         }
         return true
     }
-
-    @inlinable
-    package func isASCII(_ range: Range<Int>) -> Bool { range.allSatisfy { self[$0] < 0x80 } }
 }
 
 extension StaticString {
@@ -294,23 +202,23 @@ extension StaticString {
 /// show that the output fits.
 extension OutputSpan where Element == UInt8 {
     @inlinable @inline(__always)
-    package mutating func append(_ text: StaticString) { unsafe append(UnsafeRawBufferPointer(text.buffer)) }
+    package mutating func append(_ text: StaticString) { unsafe append(text.buffer) }
 
     @inlinable @inline(__always)
-    package mutating func append(_ span: Span<UInt8>) { unsafe span.withUnsafeBytes { bytes in unsafe append(bytes) } }
+    package mutating func append(_ span: Span<UInt8>) { unsafe span.withUnsafeBufferPointer { unsafe append($0) } }
 
     /// Appends a part of a span, which must lie inside it.
     @inlinable @inline(__always)
     package mutating func append(_ span: Span<UInt8>, _ range: Range<Int>) { append(span.extracting(range)) }
 
     @inlinable @inline(__always)
-    mutating func append(_ source: UnsafeRawBufferPointer) {
+    mutating func append(_ source: UnsafeBufferPointer<UInt8>) {
         precondition(source.count <= freeCapacity, "more bytes than were reserved")
         unsafe withUnsafeMutableBufferPointer { buffer, count in
             guard let base = buffer.baseAddress, let start = source.baseAddress else { return }
             // In bounds: `source.count` is at most the free space after `count`. Source and target do not overlap,
             // because no other code can name the memory that is being written.
-            unsafe UnsafeMutableRawPointer(base + count).copyMemory(from: start, byteCount: source.count)
+            unsafe (base + count).initialize(from: start, count: source.count)
             count += source.count
         }
     }
@@ -366,4 +274,127 @@ extension String {
             return unsafe output.finalize(for: buffer)
         }
     }
+}
+
+/// base64url without padding (RFC 4648 section 5, RFC 7515 section 2). Each value has exactly one accepted spelling.
+package enum Base64URL {
+    /// Decodes `range` of `text` into `buffer`. It replaces the buffer's content and keeps its memory.
+    /// It refuses padding, bytes outside the alphabet, a length that no value has, and unused bits that are not zero
+    /// (RFC 4648 sections 3.2, 3.3 and 3.5).
+    /// - Returns: whether the text is strict base64url. The buffer is empty if it is not.
+    package static func decode(_ text: Span<UInt8>, _ range: Range<Int>, into buffer: inout [UInt8]) -> Bool {
+        buffer.removeAll(keepingCapacity: true)
+        // A single leftover digit holds six bits, which is less than a byte.
+        guard range.count % 4 != 1 else { return false }
+        var isStrict = true
+        buffer.append(addingCapacity: roomNeeded(range.count)) { (output: inout OutputSpan<UInt8>) in
+            isStrict = decode(text, range, to: &output)
+        }
+        return isStrict
+    }
+
+    /// Decodes a part of `range` of `text`, which must be strict base64url, and appends it. Digits are decoded in
+    /// groups of four, so up to two neighbouring bytes on each side are appended too.
+    /// - Parameter bytes: The positions of the wanted bytes among all decoded bytes.
+    /// - Returns: The positions of the wanted bytes in the buffer; nil if the text does not hold them, and then nothing
+    ///   is appended.
+    package static func append(
+        _ bytes: Range<Int>,
+        of text: Span<UInt8>,
+        _ range: Range<Int>,
+        to buffer: inout [UInt8]
+    ) -> Range<Int>? {
+        guard bytes.upperBound <= range.count * 3 / 4 else { return nil }
+        let first = range.lowerBound + bytes.lowerBound / 3 * 4
+        let end = min(range.upperBound, range.lowerBound + (bytes.upperBound + 2) / 3 * 4)
+        let start = buffer.count + bytes.lowerBound % 3
+        var isStrict = false
+        buffer.append(addingCapacity: roomNeeded(end - first)) { (output: inout OutputSpan<UInt8>) in
+            isStrict = decode(text, first..<max(first, end), to: &output)
+        }
+        return isStrict ? start..<start + bytes.count : nil
+    }
+
+    /// The greatest number of bytes written: six for each eight digits, then one word of which at most five bytes
+    /// count.
+    private static func roomNeeded(_ digitCount: Int) -> Int { digitCount / 8 * 6 + 8 }
+
+    /// Appends the decoded bytes; nothing if the text is not strict. The output has room for `roomNeeded` bytes.
+    private static func decode(_ text: Span<UInt8>, _ range: Range<Int>, to output: inout OutputSpan<UInt8>) -> Bool {
+        let first = output.count
+        output.append(repeating: 0, count: roomNeeded(range.count))
+        var span = output.mutableSpan
+        // Every store below is checked to be in bounds, and any bits are valid bytes.
+        var bytes = unsafe span.mutableBytes
+        var union: UInt32 = 0
+        var rest = text.extracting(range)
+        var written = first
+        while rest.count >= 8 {
+            bytes.storeBytes(of: read(rest, &union), toByteOffset: written, as: UInt64.self)
+            written &+= 6
+            rest = rest.extracting(droppingFirst: 8)
+        }
+        // The last zero to seven digits are filled up with digits of value zero.
+        let bits = read(InlineArray<8, UInt8> { $0 < rest.count ? rest[$0] : UInt8(ascii: "A") }.span, &union)
+        bytes.storeBytes(of: bits, toByteOffset: written, as: UInt64.self)
+        let byteCount = rest.count * 6 / 8
+        // The bits after the whole bytes are the unused bits and the zeros of the added digits.
+        let isStrict = union < 1 << 24 && UInt64(bigEndian: bits) << UInt64(8 * byteCount) == 0
+        output.removeLast(output.count - (isStrict ? written + byteCount : first))
+        return isStrict
+    }
+
+    /// The six bytes that the first eight digits encode, and two zeros, in the order of memory.
+    /// - Parameter union: gains all bits of the digits; 2²⁴ and above if a byte is no digit.
+    @inline(__always)
+    private static func read(_ digits: Span<UInt8>, _ union: inout UInt32) -> UInt64 {
+        let front = group(digits[0], digits[1], digits[2], digits[3])
+        let back = group(digits[4], digits[5], digits[6], digits[7])
+        union |= front | back
+        return (UInt64(front) << 40 | UInt64(back) << 16).bigEndian
+    }
+
+    @inline(__always)
+    private static func group(_ first: UInt8, _ second: UInt8, _ third: UInt8, _ fourth: UInt8) -> UInt32 {
+        bits[Int(first)] | bits[0x100 | Int(second)] | bits[0x200 | Int(third)] | bits[0x300 | Int(fourth)]
+    }
+
+    /// The bits that each byte stands for as the first digit of a group of four, then as the second, third and fourth.
+    private static let bits: InlineArray<1_024, UInt32> = {
+        // The eight bits above the 24 of a group mark a byte that is not a digit.
+        var bits = InlineArray<1_024, UInt32>(repeating: 0xFF00_0000)
+        for place in 0..<4 {
+            for value in 0..<64 as Range<UInt32> {
+                bits[place << 8 | Int(digit(value))] = value << UInt32(18 - 6 * place)
+            }
+        }
+        return bits
+    }()
+
+    package static func encode(_ bytes: some Sequence<UInt8>) -> String {
+        var text: [UInt8] = []
+        append(encoding: Array(bytes).span, to: &text)
+        return String(decoding: text, as: UTF8.self)
+    }
+
+    package static func append(encoding bytes: Span<UInt8>, to text: inout [UInt8]) {
+        // An array without memory shares one with all others, and the standard library would write its count there.
+        guard !bytes.isEmpty else { return }
+        text.append(addingCapacity: (bytes.count * 4 + 2) / 3) { (output: inout OutputSpan<UInt8>) in
+            for start in stride(from: 0, to: bytes.count, by: 3) {
+                // Three bytes are four digits. The last one or two bytes are filled up with zeros.
+                let count = min(3, bytes.count - start)
+                var group: UInt32 = 0
+                for place in 0..<3 { group = group << 8 | (place < count ? UInt32(bytes[start + place]) : 0) }
+                for place in 0...count { output.append(digit(group >> UInt32(18 - 6 * place))) }
+            }
+        }
+    }
+
+    private static func digit(_ value: UInt32) -> UInt8 {
+        // In bounds: the alphabet has 64 digits, and the value is below 64.
+        unsafe alphabet.utf8Start[Int(value & 63)]
+    }
+
+    private static let alphabet: StaticString = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 }

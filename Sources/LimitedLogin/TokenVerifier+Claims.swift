@@ -67,7 +67,7 @@ extension VerificationWorkspace {
         let subject = try requireString(.subject)
         // OpenID Connect Core section 2: at most 255 ASCII characters.
         let isShort = withValue(subject) { bytes, range in
-            range.count <= VerificationLimits.subjectByteCount && bytes.isASCII(range)
+            range.count <= VerificationLimits.subjectByteCount && range.allSatisfy { bytes[$0] < 0x80 }
         }
         guard isShort else { throw .malformedClaim(.subject, .outOfShape) }
         _ = try requireString(.tokenID)

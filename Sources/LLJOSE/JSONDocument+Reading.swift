@@ -129,14 +129,11 @@ extension JSONDocument {
     /// whatever names a client sends.
     private func repeatedName(of object: Int, _ bytes: Span<UInt8>) -> Int? {
         var values: Set<[UInt8]> = []
-        var name = object + 1
-        while name < count {
+        return children(of: object).first { name in
             var value: [UInt8] = []
             appendString(name, in: bytes, to: &value)
-            guard values.insert(value).inserted else { return name }
-            name = next(name + 1)
+            return !values.insert(value).inserted
         }
-        return nil
     }
 }
 
@@ -175,16 +172,12 @@ enum JSONScanner {
     }
 
     /// RFC 8259 section 7: the inside of a string, starting after its opening quote.
-    /// It returns the offset of the closing quote and whether there was an escape. Most strings end within sixteen
-    /// bytes and are read without a call: 4 % of `POST /verify`.
+    /// It returns the offset of the closing quote and whether there was an escape. Most strings are read without a
+    /// call: 4 % of `POST /verify`.
     @inline(__always)
     static func scanString(_ bytes: Span<UInt8>, from start: Int) throws(JSONError) -> (end: Int, isEscaped: Bool) {
-        var offset = start
-        // The offset is from 0 to `bytes.count`, so no difference or sum below overflows.
-        if bytes.count &- start >= 16 {
-            offset &+= bytes.vector16(at: start).specialBytes.unmarkedCount
-            if offset < bytes.count, bytes[offset] == UInt8(ascii: "\"") { return (offset, false) }
-        }
+        let offset = bytes.skipUnmarked(from: start) { $0.specialBytes }
+        if offset < bytes.count, bytes[offset] == UInt8(ascii: "\"") { return (offset, false) }
         return try scanRest(bytes, from: offset)
     }
 
@@ -237,7 +230,8 @@ enum JSONScanner {
         }
     }
 
-    private static func scanFourDigits(_ bytes: Span<UInt8>, from start: Int) throws(JSONError) -> UInt32 {
+    /// Reads the four hexadecimal digits of a `\u`.
+    static func scanFourDigits(_ bytes: Span<UInt8>, from start: Int) throws(JSONError) -> UInt32 {
         guard start + 4 <= bytes.count else { throw JSONError(.truncated, at: bytes.count) }
         var value: UInt32 = 0
         for offset in start..<start + 4 {
@@ -269,6 +263,48 @@ enum JSONScanner {
         }
         return start + count
     }
+
+    /// RFC 8259 section 6: `-`? digits fraction? exponent?, without a leading zero. Numbers beyond a double are
+    /// refused.
+    static func scanNumber(_ bytes: Span<UInt8>, from start: Int, limit: Int) throws(JSONError) -> Int {
+        var offset = start
+        if bytes[offset] == UInt8(ascii: "-") { offset += 1 }
+        let whole = offset
+        offset = try scanDigits(bytes, from: offset)
+        guard bytes[whole] != UInt8(ascii: "0") || offset == whole + 1 else {
+            throw JSONError(.invalidNumber, at: whole)
+        }
+        if offset < bytes.count, bytes[offset] == UInt8(ascii: ".") {
+            offset = try scanDigits(bytes, from: offset + 1)
+        }
+        var hasExponent = false
+        if offset < bytes.count, bytes[offset] | 0x20 == UInt8(ascii: "e") {
+            hasExponent = true
+            offset += 1
+            if offset < bytes.count, bytes[offset] == UInt8(ascii: "+") || bytes[offset] == UInt8(ascii: "-") {
+                offset += 1
+            }
+            offset = try scanDigits(bytes, from: offset)
+        }
+        guard offset - start <= limit else { throw JSONError(.numberOutOfRange, at: start) }
+        // 64 digits without an exponent are far within a double's 10³⁰⁸.
+        if hasExponent, !(double(bytes, start..<offset)?.isFinite ?? false) {
+            throw JSONError(.numberOutOfRange, at: start)
+        }
+        return offset
+    }
+
+    /// Reads at least one decimal digit.
+    private static func scanDigits(_ bytes: Span<UInt8>, from start: Int) throws(JSONError) -> Int {
+        var offset = start
+        while offset < bytes.count, ASCII.digit(bytes[offset]) != nil { offset += 1 }
+        guard offset > start else { throw JSONError(.invalidNumber, at: offset) }
+        return offset
+    }
+
+    static func double(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Double? {
+        Double(String(decoding: range.map { bytes[$0] }, as: UTF8.self))
+    }
 }
 
 extension SIMD16<UInt8> {
@@ -282,59 +318,5 @@ extension SIMD16<UInt8> {
         let isQuote = self .== SIMD16<UInt8>(repeating: UInt8(ascii: "\""))
         let isSolidus = self .== SIMD16<UInt8>(repeating: UInt8(ascii: "\\"))
         return isLow.words | isQuote.words | isSolidus.words
-    }
-}
-
-extension JSONScanner {
-    /// RFC 8259 section 6: `-`? digits fraction? exponent?, without a leading zero. Numbers beyond a double are
-    /// refused.
-    static func scanNumber(_ bytes: Span<UInt8>, from start: Int, limit: Int) throws(JSONError) -> Int {
-        var offset = start
-        if bytes[offset] == UInt8(ascii: "-") { offset += 1 }
-        let whole = offset
-        offset = skipDigits(bytes, from: offset)
-        guard offset > whole else { throw JSONError(.invalidNumber, at: offset) }
-        guard bytes[whole] != UInt8(ascii: "0") || offset == whole + 1 else {
-            throw JSONError(.invalidNumber, at: whole)
-        }
-        if offset < bytes.count, bytes[offset] == UInt8(ascii: ".") {
-            let fraction = offset + 1
-            offset = skipDigits(bytes, from: fraction)
-            guard offset > fraction else { throw JSONError(.invalidNumber, at: offset) }
-        }
-        var hasExponent = false
-        if offset < bytes.count, bytes[offset] | 0x20 == UInt8(ascii: "e") {
-            hasExponent = true
-            offset += 1
-            if offset < bytes.count, bytes[offset] == UInt8(ascii: "+") || bytes[offset] == UInt8(ascii: "-") {
-                offset += 1
-            }
-            let exponent = offset
-            offset = skipDigits(bytes, from: exponent)
-            guard offset > exponent else { throw JSONError(.invalidNumber, at: offset) }
-        }
-        guard offset - start <= limit else { throw JSONError(.numberOutOfRange, at: start) }
-        // 64 digits without an exponent are far within a double's 10³⁰⁸.
-        if hasExponent, !(double(bytes, start..<offset)?.isFinite ?? false) {
-            throw JSONError(.numberOutOfRange, at: start)
-        }
-        return offset
-    }
-
-    private static func skipDigits(_ bytes: Span<UInt8>, from start: Int) -> Int {
-        var offset = start
-        while offset < bytes.count, ASCII.digit(bytes[offset]) != nil { offset += 1 }
-        return offset
-    }
-
-    static func double(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Double? {
-        Double(String(decoding: range.map { bytes[$0] }, as: UTF8.self))
-    }
-
-    /// The value of a number's text, which must not be empty; nil unless it is an integer of at most 18 digits.
-    static func integer(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Int64? {
-        let isNegative = bytes[range.lowerBound] == UInt8(ascii: "-")
-        guard let magnitude = DecimalNumber.parse(bytes, isNegative ? range.dropFirst() : range) else { return nil }
-        return Int64(isNegative ? -magnitude : magnitude)
     }
 }

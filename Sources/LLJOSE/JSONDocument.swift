@@ -157,7 +157,10 @@ extension JSONDocument {
     /// The value of a number written as an integer of at most 18 digits; nil for anything else.
     package func integer(_ node: Int, in bytes: Span<UInt8>) -> Int64? {
         guard kind(node) == .number else { return nil }
-        return JSONScanner.integer(bytes, range(node))
+        let range = range(node)
+        let isNegative = bytes[range.lowerBound] == UInt8(ascii: "-")
+        guard let magnitude = DecimalNumber.parse(bytes, isNegative ? range.dropFirst() : range) else { return nil }
+        return Int64(isNegative ? -magnitude : magnitude)
     }
 
     /// The value of a whole number; nil for anything else. JSON may write the same number as `21` or `21.0` (RFC 8259

@@ -76,10 +76,20 @@ package struct JSONObject: ~Copyable {
 }
 
 /// The length of a member name with its first and last eight bytes. They identify a name of at most sixteen bytes.
-struct JSONName: Equatable {
-    var count: Int
-    var first: UInt64
-    var last: UInt64 = 0
+package struct JSONName: Equatable, Sendable {
+    /// Greatest length of a name that a program looks for. 16: two words hold it.
+    package static let byteLimit = 16
+
+    private var count: Int
+    private var first: UInt64
+    private var last: UInt64 = 0
+
+    /// A name to look for. It must be known when the program is written.
+    package init(_ text: String) {
+        let bytes = Array(text.utf8)
+        precondition(bytes.count <= Self.byteLimit, "a name is too long")
+        self.init(bytes.span, bytes.indices)
+    }
 
     @inline(__always)
     init(_ bytes: Span<UInt8>, _ range: Range<Int>) {
@@ -98,44 +108,19 @@ struct JSONName: Equatable {
     }
 }
 
-/// The member names that a reader knows.
-package struct JSONNameTable: Sendable {
-    /// Greatest length of a name in bytes. 16: two words hold it.
-    package static let nameByteCount = 16
-
-    private let names: [JSONName]
-
-    /// A table of distinct names of at most 16 bytes of UTF-8. The names must be known when the program is written.
-    package init(_ names: [String]) {
-        self.names = names.map { text in
-            let bytes = Array(text.utf8)
-            precondition(bytes.count <= Self.nameByteCount, "a name is too long")
-            return JSONName(bytes.span, bytes.indices)
-        }
-    }
-
-    /// The position in the list of the name that equals the bytes in `range`; nil if no name does. A name of more than
-    /// 16 bytes has another length than every name of the table. The names from `start` on come first: most texts have
-    /// several in the order of the list.
-    @inline(__always)
-    func place(of bytes: Span<UInt8>, _ range: Range<Int>, from start: Int) -> Int? {
-        let name = JSONName(bytes, range)
-        return names[start...].firstIndex(of: name) ?? names[..<start].firstIndex(of: name)
-    }
-}
-
 extension JSONObject {
-    /// Finds the members with the names of the table. It writes the node of each one's value at the name's position in
-    /// `nodes` and leaves other positions unchanged. `nodes` must have at least as many positions as the table has
-    /// names.
+    /// Finds the members with these distinct names. It writes the node of each one's value at the name's position in
+    /// `nodes` and leaves other positions unchanged. `nodes` must have at least as many positions as there are names.
     /// Names are compared after escape decoding. If an accepted object repeats a name, its last member counts. Call it
     /// only after ``read()`` returned true.
-    package func findMembers(named table: JSONNameTable, nodes found: inout MutableSpan<UInt32>) {
+    package func findMembers(named names: [JSONName], nodes found: inout MutableSpan<UInt32>) {
         let end = document.next(document.root)
         var node = document.firstChild(document.root)
         var start = 0
         while node < end {
-            if let place = place(of: node, in: table, from: start) {
+            let name = name(node)
+            // Most texts have several members in the order of the list.
+            if let place = names[start...].firstIndex(of: name) ?? names[..<start].firstIndex(of: name) {
                 // The value fits 32 bits, as every index on the tape does.
                 found[place] = UInt32(truncatingIfNeeded: node + 1)
                 start = place + 1
@@ -145,11 +130,11 @@ extension JSONObject {
     }
 
     @inline(__always)
-    private func place(of node: Int, in table: JSONNameTable, from start: Int) -> Int? {
-        guard document.isEscaped(node) else { return table.place(of: bytes.span, document.range(node), from: start) }
+    private func name(_ node: Int) -> JSONName {
+        guard document.isEscaped(node) else { return JSONName(bytes.span, document.range(node)) }
         var name: [UInt8] = []
         appendString(node, to: &name)
-        return table.place(of: name.span, name.indices, from: start)
+        return JSONName(name.span, name.indices)
     }
 }
 
@@ -157,11 +142,9 @@ package enum JSONText {
     /// True if every byte represents itself in a JSON string: ASCII except control characters, `"` and `\`.
     package static func isPlain(_ bytes: Span<UInt8>) -> Bool {
         let start = bytes.skipUnmarked(from: 0) { $0.specialBytes }
-        return (start..<bytes.count).allSatisfy { bytes[$0] < 0x80 && !needsEscape(bytes[$0]) }
-    }
-
-    static func needsEscape(_ byte: UInt8) -> Bool {
-        byte < 0x20 || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\")
+        return (start..<bytes.count).allSatisfy {
+            (0x20..<0x80).contains(bytes[$0]) && bytes[$0] != UInt8(ascii: "\"") && bytes[$0] != UInt8(ascii: "\\")
+        }
     }
 
     /// The value of a string that the parser accepted. `range` is the text between its quotes.
@@ -200,23 +183,17 @@ package enum JSONText {
 
     /// Writes the character whose digits, with the second half of a pair, follow a `\u`.
     private static func writeCodePoint(_ text: Span<UInt8>, _ offset: inout Int, to output: inout OutputSpan<UInt8>) {
-        var code = readFourDigits(text, &offset)
+        // The parser has checked the digits, and that the other half of a pair follows as `\uDC00` to `\uDFFF`.
+        var code = (try? JSONScanner.scanFourDigits(text, from: offset)) ?? 0
+        offset += 4
         if code & 0xFC00 == 0xD800 {
-            // The parser has checked that the other half follows as `\uDC00` to `\uDFFF`.
-            offset = min(offset + 2, text.count)
-            code = 0x10000 + ((code & 0x3FF) << 10) + (readFourDigits(text, &offset) & 0x3FF)
+            let half = (try? JSONScanner.scanFourDigits(text, from: offset + 2)) ?? 0
+            code = 0x10000 + ((code & 0x3FF) << 10) + (half & 0x3FF)
+            offset += 6
         }
+        offset = min(offset, text.count)
         // A text that the parser accepted never holds half a pair.
         for byte in String(Unicode.Scalar(code) ?? "\u{FFFD}").utf8 { output.append(byte) }
-    }
-
-    private static func readFourDigits(_ text: Span<UInt8>, _ offset: inout Int) -> UInt32 {
-        var value: UInt32 = 0
-        for _ in 0..<4 where offset < text.count {
-            value = value << 4 | UInt32(Hexadecimal.value(text[offset]) ?? 0)
-            offset += 1
-        }
-        return value
     }
 
     package static func quoted(_ text: String) -> String {
@@ -300,26 +277,20 @@ extension OutputSpan where Element == UInt8 {
         if JSONText.isPlain(text) {
             append(text, 0..<text.count)
         } else {
-            for index in text.indices {
-                if JSONText.needsEscape(text[index]) {
-                    appendEscape(of: text[index])
-                } else {
-                    append(text[index])
-                }
-            }
+            for index in text.indices { appendEscaped(text[index]) }
         }
         append(UInt8(ascii: "\""))
     }
 
-    /// The short escape of a byte if it has one, else `\u00` and two hexadecimal digits.
-    private mutating func appendEscape(of byte: UInt8) {
+    /// A byte, or its short escape if it needs one and has one, else `\u00` and two hexadecimal digits.
+    private mutating func appendEscaped(_ byte: UInt8) {
         switch byte {
         case 0x0A: append("\\n")
         case 0x0D: append("\\r")
         case 0x09: append("\\t")
-        case 0x20...:
-            append(UInt8(ascii: "\\"))
-            append(byte)
+        case UInt8(ascii: "\""): append("\\\"")
+        case UInt8(ascii: "\\"): append("\\\\")
+        case 0x20...: append(byte)
         default:
             append("\\u00")
             append(Hexadecimal.digit(byte >> 4))

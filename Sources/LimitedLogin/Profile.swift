@@ -59,7 +59,7 @@ package enum ClaimName: Int, CaseIterable, Sendable {
     private static let spellings =
         ["iss", "aud", "sub", "jti", "nonce", "cnf"] + PersonalClaim.table.map { "\($0.name)" }
         + ["iat", "exp", "nbf", "azp", "at_hash"]
-    static let names = JSONNameTable(spellings)
+    static let names = spellings.map { JSONName($0) }
 }
 
 /// A claim about the person, with its names and readers. Everything that reads or writes such a claim follows ``rows``. A new

@@ -52,7 +52,7 @@ package struct VerificationWorkspace: ~Copyable {
 enum HeaderParameter: Int, CaseIterable {
     case alg, typ, kid, crit, b64, cty, enc, zip, p2c, p2s
 
-    static let names = JSONNameTable(allCases.map { "\($0)" })
+    static let names = allCases.map { JSONName("\($0)") }
 }
 
 /// The positions of an object's members on its tape: of a header's parameters, or of a payload's claims.
@@ -60,7 +60,7 @@ struct MemberNodes<Name: RawRepresentable<Int>> {
     /// The node of each member's value, in the order of the names; zero, the root's node, for none.
     private var nodes = InlineArray<32, UInt32>(repeating: 0)
 
-    mutating func find(_ names: JSONNameTable, in object: borrowing JSONObject) {
+    mutating func find(_ names: [JSONName], in object: borrowing JSONObject) {
         nodes = InlineArray(repeating: 0)
         var span = nodes.mutableSpan
         object.findMembers(named: names, nodes: &span)

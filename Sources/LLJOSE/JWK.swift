@@ -12,12 +12,6 @@ public struct JWK: Equatable, Hashable, Sendable {
     package enum Limits {
         /// Greatest length of a key ID in bytes. 256: Facebook's key IDs have 40.
         package static let keyIDByteCount = 256
-        /// Least size of a modulus in bits. RFC 7518 section 3.3: a key of 2048 bits or larger MUST be used.
-        static let leastModulusBitCount = 2048
-        /// Greatest size of a modulus in bits. 8192: with a larger modulus one signature costs milliseconds.
-        static let greatestModulusBitCount = 8192
-        /// Greatest public exponent. 2³³: the cost of a signature grows with the exponent's length.
-        static let greatestPublicExponent: UInt64 = 1 << 33
     }
 
     /// A key from its parts, checked by the same rules as a JWK.
@@ -25,14 +19,12 @@ public struct JWK: Equatable, Hashable, Sendable {
     public init(keyID: String, modulus: [UInt8], publicExponent: [UInt8]) throws(JWKError) {
         guard !keyID.isEmpty else { throw .missingKeyID }
         guard keyID.utf8.count <= Limits.keyIDByteCount else { throw .keyIDTooLong }
-        try RSAParameters.check(modulus: modulus, publicExponent: publicExponent)
-        self.keyID = keyID
-        self.modulus = modulus
-        self.publicExponent = publicExponent
+        (self.keyID, self.modulus, self.publicExponent) = (keyID, modulus, publicExponent)
+        try checkNumbers()
     }
 
     /// The size of the modulus in bits.
-    public var modulusBitCount: Int { RSAParameters.bitCount(modulus) }
+    public var modulusBitCount: Int { modulus.count * 8 - (modulus.first?.leadingZeroBitCount ?? 0) }
 
     /// The RFC 7638 thumbprint with SHA-256: 43 digits of base64url.
     public var thumbprint: String {
@@ -72,10 +64,9 @@ extension JWK {
 
     /// RFC 7518 sections 6.2.2, 6.3.2 and 6.4.1: a private or symmetric member discloses the key.
     fileprivate static func checkIsPublic(_ json: borrowing JSONObject, _ node: Int) throws(JWKError) {
-        for name in privateMembers where json.member(name, of: node) != nil { throw .holdsPrivateMembers }
+        let names: [StaticString] = ["d", "p", "q", "dp", "dq", "qi", "oth", "k"]
+        for name in names where json.member(name, of: node) != nil { throw .holdsPrivateMembers }
     }
-
-    private static let privateMembers: [StaticString] = ["d", "p", "q", "dp", "dq", "qi", "oth", "k"]
 
     /// Refuses a key that is declared for another purpose (RFC 7517 sections 4.2 to 4.4).
     fileprivate static func checkPurpose(_ json: borrowing JSONObject, _ node: Int, algorithm expected: String)
@@ -106,6 +97,42 @@ extension JWK {
         guard let text = json.string(name, of: node) else { return nil }
         var value: [UInt8] = []
         return Base64URL.decode(text.utf8.span, 0..<text.utf8.count, into: &value) ? value : nil
+    }
+}
+
+/// The arithmetic rules of an RSA public key that OpenSSL does not enforce.
+extension JWK {
+    /// The primes that the two fingerprint checks below use.
+    private static let smallPrimes: [UInt32] = [
+        3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71, 73, 79, 83, 89, 97, 101, 103, 107,
+        109, 113, 127, 131, 137, 139, 149, 151, 157, 163, 167,
+    ]
+
+    /// Refuses values that an honest issuer never publishes. Both numbers are big-endian without leading zeros.
+    private func checkNumbers() throws(JWKError) {
+        // RFC 7518 section 3.3: a key of 2048 bits or larger MUST be used.
+        guard modulusBitCount >= 2048 else { throw .modulusTooShort }
+        // With a larger modulus one signature costs milliseconds.
+        guard modulusBitCount <= 8192 else { throw .modulusTooLong }
+        // RFC 8017 section 3.1 requires 3 or more; an even exponent has no inverse. The cost of a signature grows with
+        // the exponent's length. Five bytes fit 64 bits.
+        let exponent = publicExponent.reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+        guard publicExponent.count <= 5, exponent & 1 == 1, (3...1 << 33).contains(exponent) else {
+            throw .unsafeExponent
+        }
+        guard let last = modulus.last, last & 1 == 1 else { throw .modulusHasSmallFactor }
+        // A remainder stays below 168, so 256 times it plus a byte fits 32 bits.
+        let remainders = Self.smallPrimes.map { prime in
+            modulus.reduce(UInt32(0)) { ($0 << 8 | UInt32($1)) % prime }
+        }
+        guard !remainders.contains(0) else { throw .modulusHasSmallFactor }
+        // CVE-2017-15361: the flawed library made primes of the form k·M + 65537^a mod M. The modulus is therefore a
+        // power of 65537 modulo every small prime. About one honest modulus in 10^8 has the same property.
+        let hasFingerprint = zip(Self.smallPrimes, remainders).allSatisfy { prime, remainder in
+            // The powers repeat after at most `prime - 1` steps.
+            sequence(first: 1) { $0 * (65537 % prime) % prime }.prefix(Int(prime)).contains(remainder)
+        }
+        guard !hasFingerprint else { throw .weakModulus }
     }
 }
 
@@ -177,50 +204,138 @@ public struct JWKError: Error, Hashable, Sendable, CustomStringConvertible {
     public static let repeatedKey = Self("the same key stands earlier in the set")
 }
 
-/// The arithmetic rules of an RSA public key that OpenSSL does not enforce.
-enum RSAParameters {
-    /// The primes that the two fingerprint checks below use.
-    private static let smallPrimes: [UInt32] = [
-        3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71, 73, 79, 83, 89, 97, 101, 103, 107,
-        109, 113, 127, 131, 137, 139, 149, 151, 157, 163, 167,
-    ]
-
-    /// Refuses values that an honest issuer never publishes. Both numbers are big-endian without leading zeros.
-    static func check(modulus: [UInt8], publicExponent: [UInt8]) throws(JWKError) {
-        let bitCount = bitCount(modulus)
-        guard bitCount >= JWK.Limits.leastModulusBitCount else { throw .modulusTooShort }
-        guard bitCount <= JWK.Limits.greatestModulusBitCount else { throw .modulusTooLong }
-        try checkExponent(publicExponent)
-        guard let last = modulus.last, last & 1 == 1 else { throw .modulusHasSmallFactor }
-        // A remainder stays below 168, so 256 times it plus a byte fits 32 bits.
-        let remainders = smallPrimes.map { prime in modulus.reduce(UInt32(0)) { ($0 << 8 | UInt32($1)) % prime } }
-        guard !remainders.contains(0) else { throw .modulusHasSmallFactor }
-        // CVE-2017-15361: the flawed library made primes of the form k·M + 65537^a mod M. The modulus is therefore a
-        // power of 65537 modulo every small prime. About one honest modulus in 10^8 has the same property.
-        let hasFingerprint = zip(smallPrimes, remainders).allSatisfy { isPowerOf65537($1, modulo: $0) }
-        guard !hasFingerprint else { throw .weakModulus }
+/// A JWK Set (RFC 7517 section 5): the usable keys, and the ignored keys with their reasons.
+public struct JWKSet: Equatable, Sendable {
+    /// A key that was left out of the set, and the reason. One bad key never spoils the others.
+    public struct IgnoredKey: Equatable, Sendable {
+        /// The position in the `keys` array, from zero.
+        public let index: Int
+        /// `kid`, if it is a string of at most 256 bytes.
+        public let keyID: String?
+        /// Why the key cannot be used.
+        public let reason: JWKError
     }
 
-    /// RFC 8017 section 3.1 requires 3 or more; an even exponent has no inverse.
-    private static func checkExponent(_ exponent: [UInt8]) throws(JWKError) {
-        guard exponent.count <= 5, let last = exponent.last, last & 1 == 1 else { throw .unsafeExponent }
-        // The exponent has at most five bytes, so the value fits 64 bits.
-        let value = exponent.reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
-        guard value >= 3, value <= JWK.Limits.greatestPublicExponent else { throw .unsafeExponent }
+    package enum Limits {
+        /// Greatest length of the text in bytes. 64 KiB: Facebook's set has about 1 KiB.
+        package static let byteCount = 65_536
+        /// Greatest number of keys. 64: Facebook publishes two. A larger set is refused whole.
+        static let keyCount = 64
     }
 
-    static func bitCount(_ number: [UInt8]) -> Int {
-        guard let first = number.first else { return 0 }
-        return number.count * 8 - first.leadingZeroBitCount
-    }
+    /// The usable keys in the order of the set; no two have the same key ID.
+    public let keys: [JWK]
+    /// The keys left out, in the order of the set.
+    public let ignoredKeys: [IgnoredKey]
 
-    private static func isPowerOf65537(_ value: UInt32, modulo prime: UInt32) -> Bool {
-        var power: UInt32 = 1
-        // The powers repeat after at most `prime - 1` steps.
-        for _ in 0..<prime {
-            if power == value { return true }
-            power = power * (65537 % prime) % prime
+    /// A set of these keys. Keys that share a key ID are left out, as in a parsed set.
+    public init(keys: [JWK]) { self.init(Array(keys.enumerated()).map { ($0.offset, $0.element) }, ignored: []) }
+
+    /// The key with this key ID, compared byte for byte.
+    public func key(withID keyID: String) -> JWK? { keys.first { $0.keyID.utf8.elementsEqual(keyID.utf8) } }
+
+    /// Leaves out every key that shares its ID with a different key: the ID would not identify the signing key (RFC
+    /// 7517 section 4.5). Of equal keys the first stays, because they cannot be confused.
+    init(_ candidates: [(index: Int, key: JWK)], ignored: [IgnoredKey]) {
+        var keys: [JWK] = []
+        var ignored = ignored
+        for (position, candidate) in candidates.enumerated() {
+            let key = candidate.key
+            let namesakes = candidates.filter { $0.key.keyID.utf8.elementsEqual(key.keyID.utf8) }
+            if namesakes.contains(where: { $0.key.numbers != key.numbers }) {
+                ignored.append(IgnoredKey(index: candidate.index, keyID: key.keyID, reason: .ambiguousKeyID))
+            } else if candidates[..<position].contains(where: { $0.key.keyID.utf8.elementsEqual(key.keyID.utf8) }) {
+                ignored.append(IgnoredKey(index: candidate.index, keyID: key.keyID, reason: .repeatedKey))
+            } else {
+                keys.append(key)
+            }
         }
-        return false
+        self.keys = keys
+        self.ignoredKeys = ignored.sorted { $0.index < $1.index }
     }
+}
+
+extension JWKSet {
+    /// Reads the JSON text of a JWK Set (RFC 7517 section 5).
+    ///
+    /// Keys of other kinds and malformed keys are ignored one by one and reported in `ignoredKeys`. Other members of
+    /// the set are ignored. A set without any usable key is not an error here: its meaning depends on the keys that the
+    /// caller already has.
+    /// - Parameter text: at most 64 KiB of UTF-8.
+    /// - Throws: `JWKSetError` if the text is not a JWK Set, or holds more than 64 keys.
+    public init(parsing text: Span<UInt8>) throws(JWKSetError) {
+        guard text.count <= Limits.byteCount else { throw .tooLong }
+        var json = JSONObject(marksRepeatedMembers: true)
+        json.bytes.append(text)
+        let isObject: Bool
+        do throws(JSONError) {
+            isObject = try json.read()
+        } catch { throw .malformed(error.description) }
+        guard isObject, !json.document.isRepeating(json.document.root), let list = json.member("keys"),
+            json.document.kind(list) == .array
+        else { throw .notAKeySet }
+        let nodes = json.document.children(of: list)
+        guard nodes.count <= Limits.keyCount else { throw .tooManyKeys }
+        var candidates: [(index: Int, key: JWK)] = []
+        var ignored: [IgnoredKey] = []
+        for (index, node) in nodes.enumerated() {
+            do throws(JWKError) {
+                candidates.append((index, try JWK(json, node)))
+            } catch {
+                let keyID = json.string("kid", of: node).flatMap {
+                    $0.utf8.count <= JWK.Limits.keyIDByteCount ? $0 : nil
+                }
+                ignored.append(IgnoredKey(index: index, keyID: keyID, reason: error))
+            }
+        }
+        self.init(candidates, ignored: ignored)
+    }
+
+    /// Reads the JSON text of a JWK Set.
+    /// - Throws: `JWKSetError`, as ``init(parsing:)`` for bytes does.
+    public init(parsing text: String) throws(JWKSetError) { try self.init(parsing: Array(text.utf8).span) }
+}
+
+/// Why a text is not a JWK Set.
+public struct JWKSetError: Error, Equatable, Sendable, CustomStringConvertible {
+    /// The reason as one sentence without its full stop.
+    public let description: String
+
+    private init(_ description: String) { self.description = description }
+
+    /// The text is longer than 64 KiB.
+    public static let tooLong = Self(
+        "the JWK Set is longer than \(DecimalNumber.grouped(JWKSet.Limits.byteCount)) bytes"
+    )
+    /// The text is JSON but not an object with an array `keys` (RFC 7517 section 5.1), or it names `keys` twice.
+    public static let notAKeySet = Self("the JSON text is no JWK Set: it is no object with one array \"keys\"")
+    /// The array holds more than 64 keys.
+    public static let tooManyKeys = Self("the JWK Set holds more than \(JWKSet.Limits.keyCount) keys")
+
+    /// The text is not strict JSON. The clause gives the reason and the position.
+    static func malformed(_ reason: String) -> Self { Self("the JWK Set is not JSON: \(reason)") }
+}
+
+/// Provides the currently valid verification keys: a cache of an issuer's JWK Set, or a fixed set in a test.
+public protocol JWKSetProvider: Sendable {
+    /// The error if no keys can be provided.
+    associatedtype Failure: Error
+
+    /// The currently valid keys, for a token with this key ID. The call may wait, within a bound, for a key that was
+    /// published a moment ago. If the returned set lacks the key, no such key is published.
+    /// - Throws: if there are no usable keys, or if the key is unknown and its source cannot be asked.
+    nonisolated(nonsending) func keySet(containing keyID: String) async throws(Failure) -> JWKSet
+}
+
+/// An error of a provider that tells how to answer.
+public protocol JWKSetOutage: Error {
+    /// True if the provider works, but clients ask for more unknown keys than its source may be asked for.
+    var isOverload: Bool { get }
+    /// The time after which another attempt makes sense; nil if it is not known.
+    var retryAfter: Duration? { get }
+}
+
+extension JWKSet: JWKSetProvider {
+    /// The set itself.
+    public nonisolated(nonsending) func keySet(containing keyID: String) async throws(Never) -> JWKSet { self }
 }

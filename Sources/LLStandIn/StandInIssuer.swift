@@ -286,7 +286,7 @@ package final class IssuerKeyRing: Sendable {
 
     /// The payload of a token that one of the published keys signed; nil for any other.
     func payload(of token: [UInt8]) -> [UInt8]? {
-        guard let parts = try? JWSCompactSerialization(splitting: token.span) else { return nil }
+        guard let parts = JWSCompactSerialization(splitting: token.span) else { return nil }
         var payload: [UInt8] = []
         var signature: [UInt8] = []
         guard Base64URL.decode(token.span, parts.payload, into: &payload),

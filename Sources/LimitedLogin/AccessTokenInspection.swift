@@ -32,8 +32,9 @@ public struct AccessTokenInspection: Equatable, Sendable, Redacted {
 
     package static func shape(_ token: Span<UInt8>) -> Shape {
         var header: [UInt8] = []
-        let jws = try? JWSCompactSerialization(splitting: token)
-        if let jws, Base64URL.decode(token, jws.header, into: &header), header.first == UInt8(ascii: "{") {
+        if let jws = JWSCompactSerialization(splitting: token), Base64URL.decode(token, jws.header, into: &header),
+            header.first == UInt8(ascii: "{")
+        {
             return .jwt
         }
         // A single word is not a token, and real ones have about 200 bytes.

@@ -16,7 +16,7 @@ package struct CachedClaims: Sendable {
 
     /// Reads an accepted token. Nil for a token with `nbf`, which is read each time.
     package init?(_ claims: VerifiedClaims, of token: Span<UInt8>) {
-        guard !claims.hasNotBefore, let jws = try? JWSCompactSerialization(splitting: token) else { return nil }
+        guard !claims.hasNotBefore, let jws = JWSCompactSerialization(splitting: token) else { return nil }
         (issuedAt, expiresAt) = (claims.issuedAt, claims.expiresAt)
         (isLimited, isBoundToKey) = (claims.isLimited, claims.isBoundToKey)
         satisfiedPermissions = claims.satisfiedPermissions

@@ -68,7 +68,7 @@ extension DPoPProof {
         guard proof.count <= Self.byteLimit else { throw .proofTooLong }
         // (2) A single well-formed JWT.
         var signature: [UInt8] = []
-        guard let jws = try? JWSCompactSerialization(splitting: proof),
+        guard let jws = JWSCompactSerialization(splitting: proof),
             let header = JSONObject(proof, jws.header, limits: VerificationLimits.header),
             let claims = JSONObject(proof, jws.payload, limits: VerificationLimits.header),
             Base64URL.decode(proof, jws.signature, into: &signature)

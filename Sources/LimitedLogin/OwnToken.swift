@@ -32,7 +32,7 @@ package final class OwnTokenVerifier {
     /// key may have been removed. This proves nothing: it only selects the verifier.
     package func isOwn(_ token: Span<UInt8>) -> Bool {
         guard token.count <= VerificationLimits.tokenByteCount,
-            let jws = try? JWSCompactSerialization(splitting: token),
+            let jws = JWSCompactSerialization(splitting: token),
             let header = JSONObject(token, jws.header, limits: VerificationLimits.header),
             // SHA-256 in digits of base64url.
             let keyID = header.string("kid"), keyID.utf8.count == 43

@@ -173,16 +173,7 @@ extension VerificationWorkspace {
         guard !token.isEmpty else { throw .emptyToken }
         guard token.count <= VerificationLimits.tokenByteCount else { throw Rejection(.tokenTooLong) }
         // Three parts (RFC 7515 section 7.1), each strict base64url (section 2).
-        let jws: JWSCompactSerialization
-        do throws(JWSError) {
-            jws = try JWSCompactSerialization(splitting: token)
-        } catch {
-            switch error {
-            case .emptyHeader: throw .emptyPart(.header)
-            case .emptySignature: throw .emptyPart(.signature)
-            case .notThreeParts(let count): throw Self.rejection(ofPartCount: count, token)
-            }
-        }
+        guard let jws = JWSCompactSerialization(splitting: token) else { throw Self.rejection(ofParts: token) }
         guard Base64URL.decode(token, jws.header, into: &header.bytes) else { throw .invalidBase64URL(.header) }
         guard Base64URL.decode(token, jws.payload, into: &claimsSet.bytes) else { throw .invalidBase64URL(.payload) }
         guard Base64URL.decode(token, jws.signature, into: &signature) else { throw .invalidBase64URL(.signature) }
@@ -192,7 +183,11 @@ extension VerificationWorkspace {
     }
 
     /// Recognises texts that people send by mistake.
-    private static func rejection(ofPartCount count: Int, _ token: Span<UInt8>) -> Rejection {
+    private static func rejection(ofParts token: Span<UInt8>) -> Rejection {
+        let dot = UInt8(ascii: ".")
+        let count = 1 + token.indices.count { token[$0] == dot }
+        // An unsecured or stripped token has an empty signature (RFC 7515 appendix A.5).
+        if count == 3 { return .emptyPart(token[0] == dot ? .header : .signature) }
         if token[0] == UInt8(ascii: "{") { return .jsonSerialization }
         // RFC 7516 section 7.1: a JWE in compact serialization has five parts.
         if count == 5, isWord(token, with: "-_.") { return .encryptedToken }

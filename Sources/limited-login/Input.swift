@@ -85,7 +85,7 @@ extension [UInt8] {
 
     /// The claims of such a token; nil for other texts. They prove nothing: the service never reads them.
     var unprovenClaims: JSONObject? {
-        guard let jws = try? JWSCompactSerialization(splitting: span) else { return nil }
+        guard let jws = JWSCompactSerialization(splitting: span) else { return nil }
         return JSONObject(span, jws.payload, limits: JSONLimits())
     }
 }

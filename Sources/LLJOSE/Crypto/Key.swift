@@ -1,4 +1,5 @@
 internal import CLLOpenSSL
+internal import LLBytes
 
 /// An OpenSSL key of any kind.
 /// The key is immutable after `init`. OpenSSL allows several contexts to use one key concurrently, so it may cross
@@ -6,7 +7,7 @@ internal import CLLOpenSSL
 @safe final class Key: @unchecked Sendable {
     let handle: OpaquePointer
 
-    private init(takingOwnershipOf handle: OpaquePointer) { unsafe self.handle = handle }
+    fileprivate init(takingOwnershipOf handle: OpaquePointer) { unsafe self.handle = handle }
 
     deinit { unsafe EVP_PKEY_free(handle) }
 
@@ -24,24 +25,6 @@ internal import CLLOpenSSL
         var key: OpaquePointer?
         guard unsafe make(context, &key), let made = unsafe key else { throw OpenSSLError(operation) }
         unsafe self.init(takingOwnershipOf: made)
-    }
-
-    /// The PEM of a private key that repeats: the same seed gives the same key. For tests alone.
-    static func repeatablePEM(isRSA: Bool, seed: UInt64) throws(OpenSSLError) -> [UInt8] {
-        guard let library = unsafe OSSL_LIB_CTX_new() else { throw OpenSSLError("OSSL_LIB_CTX_new") }
-        defer { unsafe OSSL_LIB_CTX_free(library) }
-        // 256 KiB: a key takes some thousand bytes to find its primes.
-        var numbers: [UInt8] = []
-        for block in 0..<8_192 {
-            let digest = try SHA256.digest(of: Array("\(seed) \(block)".utf8).span).bytes
-            for index in digest.indices { numbers.append(digest[index]) }
-        }
-        let made = unsafe numbers.withUnsafeMutableBufferPointer { buffer in
-            unsafe CLLOpenSSL_repeatable_key(library, isRSA ? 1 : 0, buffer.baseAddress, buffer.count)
-        }
-        guard let made = unsafe made else { throw OpenSSLError("EVP_PKEY_generate") }
-        // The copy is free before the library it belongs to.
-        return Array(try unsafe Key(takingOwnershipOf: made).pem(isPrivate: true).utf8)
     }
 
     /// Reads an unencrypted private key in PEM form (PKCS #8 or SEC 1).
@@ -76,6 +59,26 @@ internal import CLLOpenSSL
             unsafe EVP_PKEY_fromdata_init(context) == 1
                 && EVP_PKEY_fromdata(context, &key, CLLOpenSSL_EVP_PKEY_PUBLIC_KEY, parameters) == 1
         }
+    }
+
+    /// A context for signatures with SHA-256, and with RSASSA-PKCS1-v1_5 if the key is RSA. `begin`, which is named
+    /// `operation` in an error, makes it one that signs or one that verifies. The caller frees it.
+    func context(
+        isRSA: Bool,
+        _ operation: String,
+        _ begin: (OpaquePointer) -> Int32
+    ) throws(OpenSSLError) -> OpaquePointer {
+        guard let context = unsafe EVP_PKEY_CTX_new_from_pkey(nil, handle, nil) else {
+            throw OpenSSLError("EVP_PKEY_CTX_new_from_pkey")
+        }
+        guard unsafe begin(context) == 1,
+            unsafe !isRSA || EVP_PKEY_CTX_set_rsa_padding(context, RSA_PKCS1_PADDING) == 1,
+            unsafe EVP_PKEY_CTX_set_signature_md(context, EVP_sha256()) == 1
+        else {
+            unsafe EVP_PKEY_CTX_free(context)
+            throw OpenSSLError(operation)
+        }
+        return unsafe context
     }
 
     /// A literal as a C string: it lives as long as the program, and the compiler ends it with a zero byte.
@@ -169,7 +172,19 @@ internal import CLLOpenSSL
 
     /// A key that repeats: the same seed gives the same key. For tests alone.
     package convenience init(_ kind: Kind, seed: UInt64) throws(OpenSSLError) {
-        try self.init(pem: Key.repeatablePEM(isRSA: kind == .rsa, seed: seed))
+        guard let library = unsafe OSSL_LIB_CTX_new() else { throw OpenSSLError("OSSL_LIB_CTX_new") }
+        defer { unsafe OSSL_LIB_CTX_free(library) }
+        // 256 KiB: a key takes some thousand bytes to find its primes.
+        var numbers: [UInt8] = []
+        for block in 0..<8_192 {
+            numbers.append(try SHA256.digest(of: Array("\(seed) \(block)".utf8).span).bytes.span)
+        }
+        let made = unsafe numbers.withUnsafeMutableBufferPointer { buffer in
+            unsafe CLLOpenSSL_repeatable_key(library, kind == .rsa ? 1 : 0, buffer.baseAddress, buffer.count)
+        }
+        guard let made = unsafe made else { throw OpenSSLError("EVP_PKEY_generate") }
+        // The key is read again, because the first one must be freed before the library it belongs to.
+        try self.init(pem: Array(try unsafe Key(takingOwnershipOf: made).pem(isPrivate: true).utf8))
     }
 
     /// Reads an unencrypted private key in PEM form (PKCS #8, PKCS #1 or SEC 1); a key of another kind is refused.
@@ -177,19 +192,9 @@ internal import CLLOpenSSL
 
     private init(_ key: Key) throws(OpenSSLError) {
         guard let numbers = key.publicNumbers else { throw OpenSSLError("RSA or P-256 key") }
-        guard let context = unsafe EVP_PKEY_CTX_new_from_pkey(nil, key.handle, nil) else {
-            throw OpenSSLError("EVP_PKEY_CTX_new_from_pkey")
-        }
-        // An RSA key signs with RSASSA-PKCS1-v1_5, OpenSSL's default.
-        guard unsafe EVP_PKEY_sign_init(context) == 1,
-            unsafe EVP_PKEY_CTX_set_signature_md(context, EVP_sha256()) == 1
-        else {
-            unsafe EVP_PKEY_CTX_free(context)
-            throw OpenSSLError("EVP_PKEY_sign_init")
-        }
         self.numbers = numbers
         self.key = key
-        unsafe prepared = context
+        unsafe prepared = try key.context(isRSA: numbers.isRSA, "EVP_PKEY_sign_init", EVP_PKEY_sign_init)
     }
 
     deinit { unsafe EVP_PKEY_CTX_free(prepared) }
@@ -225,17 +230,15 @@ internal import CLLOpenSSL
     /// The two numbers of a DER SEQUENCE as 32 bytes each.
     private static func joinedNumbers(_ encoded: [UInt8]) -> [UInt8]? {
         let half = PublicKeyNumbers.coordinateByteCount
-        var numbers = [UInt8](repeating: 0, count: 2 * half)
-        var start = 2
-        for end in [half, 2 * half] {
-            guard encoded.count - start >= 2, encoded[start] == 0x02 else { return nil }
-            let next = start + 2 + Int(encoded[start + 1])
-            guard next <= encoded.count else { return nil }
-            let number = encoded[(start + 2)..<next].drop { $0 == 0 }
+        var numbers: [UInt8] = []
+        var rest = encoded.dropFirst(2)
+        for _ in 0..<2 {
+            guard rest.popFirst() == 0x02, let count = rest.popFirst(), count <= rest.count else { return nil }
+            let number = rest.prefix(Int(count)).drop { $0 == 0 }
             guard number.count <= half else { return nil }
-            numbers.replaceSubrange((end - number.count)..<end, with: number)
-            start = next
+            numbers += repeatElement(0, count: half - number.count) + number
+            rest = rest.dropFirst(Int(count))
         }
-        return start == encoded.count ? numbers : nil
+        return rest.isEmpty ? numbers : nil
     }
 }

@@ -45,7 +45,7 @@ struct Inputs {
         let login = try LoginRequest(body.span, with: &document)
         let token = login.token
         guard let nonce = login.expectation.binding.nonce else { throw Failure("no nonce") }
-        let jws = try JWSCompactSerialization(splitting: token.span)
+        guard let jws = JWSCompactSerialization(splitting: token.span) else { throw Failure("no JWS") }
         requests.append(request)
         let gatewayHead = Array("GET /auth HTTP/1.1\r\nHost: login.example.com\r\nAuthorization: Bearer ".utf8)
         gatewayRequests.append(gatewayHead + token + Array("\r\n\r\n".utf8))

@@ -22,8 +22,8 @@ struct Prepared {
         self.now = now
         var digests: [SHA256Digest] = []
         for token in inputs.tokens {
-            let range = try JWSCompactSerialization(splitting: token.span).signingInput
-            digests.append(try SHA256.digest(of: token.span.extracting(range)))
+            guard let jws = JWSCompactSerialization(splitting: token.span) else { throw Failure("no JWS") }
+            digests.append(try SHA256.digest(of: token.span.extracting(jws.signingInput)))
         }
         self.digests = digests
         key = try Self.signer(keySet, inputs.signatures[0], digests[0])

@@ -74,8 +74,8 @@ final class StageRunner {
 
     private func decode(_ index: Int) throws {
         let token = inputs.tokens[index]
-        let jws = try JWSCompactSerialization(splitting: token.span)
-        guard Base64URL.decode(token.span, jws.header, into: &buffer),
+        guard let jws = JWSCompactSerialization(splitting: token.span),
+            Base64URL.decode(token.span, jws.header, into: &buffer),
             Base64URL.decode(token.span, jws.payload, into: &buffer),
             Base64URL.decode(token.span, jws.signature, into: &buffer)
         else { throw Failure("base64url") }

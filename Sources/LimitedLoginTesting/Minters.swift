@@ -22,8 +22,7 @@ package struct TokenMinter: Sendable {
 
     /// A token with exactly these header and payload bytes, valid or not; with the header of every token by default.
     package func mint(header: [UInt8]? = nil, payload: [UInt8]) throws(OpenSSLError) -> String {
-        let input = Base64URL.encode(header ?? self.header) + "." + Base64URL.encode(payload)
-        return input + "." + Base64URL.encode(try key.signature(for: Array(input.utf8)))
+        try key.signed(header ?? self.header, payload)
     }
 
     /// The public key as Facebook publishes it: the members `kid`, `kty`, `alg`, `use`, `n`, `e`, in this order.
@@ -68,8 +67,18 @@ package struct ProofMinter: Sendable {
 
     /// A proof with exactly this header and payload, valid or not.
     package func mint(header: String, payload: String) throws(OpenSSLError) -> String {
-        let input = Base64URL.encode(header.utf8) + "." + Base64URL.encode(payload.utf8)
-        return input + "." + Base64URL.encode(try key.signature(for: Array(input.utf8)))
+        try key.signed(header.utf8, payload.utf8)
+    }
+}
+
+extension PrivateKey {
+    /// A JWS in compact serialization.
+    fileprivate func signed(
+        _ header: some Sequence<UInt8>,
+        _ payload: some Sequence<UInt8>
+    ) throws(OpenSSLError) -> String {
+        let input = Base64URL.encode(header) + "." + Base64URL.encode(payload)
+        return input + "." + Base64URL.encode(try signature(for: Array(input.utf8)))
     }
 }
 

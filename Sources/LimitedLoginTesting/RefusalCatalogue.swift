@@ -10,27 +10,30 @@ package struct CatalogueEntry: Sendable {
     package let fault: String
     /// The service's code for the refusal; nil for a good token.
     package let code: Rejection.Code?
-    package let requestMembers: @Sendable (CatalogueWorkshop) -> [(name: String, value: String)]
+    package private(set) var requestMembers: @Sendable (CatalogueWorkshop) -> [(name: String, value: String)] = {
+        [("nonce", $0.nonce)]
+    }
     /// A setting that is needed to refuse the token, and its value as JSON.
-    package let setting: (name: String, value: String)?
+    package private(set) var setting: (name: String, value: String)?
     /// The number of times the token is presented; the outcome is that of the last time.
-    package let presentations: Int
+    package private(set) var presentations = 1
     package let token: @Sendable (CatalogueWorkshop) throws -> String
 
     init(
         _ name: String,
         _ code: Rejection.Code?,
         _ fault: String,
-        expecting requestMembers: @escaping @Sendable (CatalogueWorkshop) -> [(name: String, value: String)] = {
-            [("nonce", $0.nonce)]
-        },
-        setting: (name: String, value: String)? = nil,
         presentations: Int = 1,
         _ token: @escaping @Sendable (CatalogueWorkshop) throws -> String
     ) {
         (self.name, self.code, self.fault) = (name, code, fault)
-        (self.requestMembers, self.setting) = (requestMembers, setting)
         (self.presentations, self.token) = (presentations, token)
+    }
+
+    private func with(_ change: (inout Self) -> Void) -> Self {
+        var entry = self
+        change(&entry)
+        return entry
     }
 
     package static func named(_ name: String) -> CatalogueEntry? { all.first { $0.name == name } }
@@ -38,16 +41,12 @@ package struct CatalogueEntry: Sendable {
 
 extension CatalogueEntry {
     /// Every good token, then every way in which a token is refused.
-    package static let all: [CatalogueEntry] = accepted + envelopes + signatures + claims + logins
-
-    private static let accepted: [Entry] = [
+    package static let all: [CatalogueEntry] = [
         Entry("good", nil, "Nothing: the token is good.") { try $0.token() },
         Entry("older-key", nil, "Nothing: an older key signed it, which is still published.") {
             try $0.token(signedBy: $0.keys.older)
         },
-    ]
-
-    private static let envelopes: [Entry] = [
+        // The form.
         Entry("empty-signature", .malformedToken, "Its signature was cut off.") { try $0.unsigned(algorithm: "RS256") },
         Entry("padding", .malformedToken, "Its signature ends in the padding that base64url leaves out.") {
             try $0.token() + "=="
@@ -88,9 +87,7 @@ extension CatalogueEntry {
         Entry("no-key-id", .missingKeyID, "Its header names no key.") {
             try $0.minted(header: $0.header(without: "kid"))
         },
-    ]
-
-    private static let signatures: [Entry] = [
+        // The key and the signature.
         Entry("unknown-key", .unknownKey, "A key signed it that was never published.") {
             try $0.token(signedBy: $0.keys.stranger)
         },
@@ -107,9 +104,7 @@ extension CatalogueEntry {
             let changed = Base64URL.encode(payload.replacing("\"Doe\"", with: "\"Dow\"").utf8)
             return try $0.minted(payload: payload).replacing(Base64URL.encode(payload.utf8), with: changed)
         },
-    ]
-
-    private static let claims: [Entry] = [
+        // The claims.
         Entry("other-issuer", .invalidIssuer, "Another issuer's name stands in it.") {
             try $0.token([("iss", "\"https:\\/\\/facebook.example\"")])
         },
@@ -135,58 +130,35 @@ extension CatalogueEntry {
         Entry("not-before-ahead", .notYetValid, "It is good only an hour from now (nbf).") {
             try $0.token([("nbf", "\($0.now + 3_600)"), ("exp", "\($0.now + 7_200)")])
         },
-        Entry(
-            "too-old",
-            .tooOld,
-            "It was issued 20 minutes ago, and 10 are allowed.",
-            setting: ("max_token_age_seconds", "600")
-        ) { try $0.token([("iat", "\($0.now - 1_200)"), ("exp", "\($0.now + 2_400)")]) },
+        Entry("too-old", .tooOld, "It was issued 20 minutes ago, and 10 are allowed.") {
+            try $0.token([("iat", "\($0.now - 1_200)"), ("exp", "\($0.now + 2_400)")])
+        }.with { $0.setting = ("max_token_age_seconds", "600") },
         Entry("no-subject", .missingClaim, "It names no person.") { try $0.token(without: "sub") },
         Entry("subject-as-number", .malformedClaim, "Its sub is a number.") {
             try $0.token([("sub", "2954873201847263")])
         },
-    ]
-
-    private static let logins: [Entry] = [
-        Entry(
-            "other-login",
-            .nonceMismatch,
-            "It is of another login.",
-            expecting: { _ in [("nonce", "of-another-login")] }
-        ) { try $0.token() },
+        // The login.
+        Entry("other-login", .nonceMismatch, "It is of another login.") { try $0.token() }
+            .with { $0.requestMembers = { _ in [("nonce", "of-another-login")] } },
         Entry("no-nonce", .nonceMismatch, "Its nonce is empty: the login was begun without one.") {
             try $0.token([("nonce", "\"\"")])
         },
-        Entry(
-            "other-person",
-            .subjectMismatch,
-            "It is of another person.",
-            expecting: { _ in [("subject", "1000200030004000")] }
-        ) { try $0.token() },
-        Entry(
-            "other-device",
-            .keyThumbprintMismatch,
-            "It is bound to another device's key.",
-            expecting: { [("nonce", $0.nonce), ("key_thumbprint", CatalogueWorkshop.thumbprint)] }
-        ) { try $0.token([("cnf", "{\"jkt\":\"0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I\"}")]) },
-        Entry(
-            "other-access-token",
-            .accessTokenHashMismatch,
-            "It was issued with another access token.",
-            expecting: { [("nonce", $0.nonce), ("access_token", CatalogueWorkshop.accessToken)] }
-        ) { try $0.token([("at_hash", "\"77QmUPtjPfzWtF2AnpK9RQ\"")]) },
+        Entry("other-person", .subjectMismatch, "It is of another person.") { try $0.token() }
+            .with { $0.requestMembers = { _ in [("subject", "1000200030004000")] } },
+        Entry("other-device", .keyThumbprintMismatch, "It is bound to another device's key.") {
+            try $0.token([("cnf", "{\"jkt\":\"0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I\"}")])
+        }.with { $0.requestMembers = { [("nonce", $0.nonce), ("key_thumbprint", CatalogueWorkshop.thumbprint)] } },
+        Entry("other-access-token", .accessTokenHashMismatch, "It was issued with another access token.") {
+            try $0.token([("at_hash", "\"77QmUPtjPfzWtF2AnpK9RQ\"")])
+        }.with { $0.requestMembers = { [("nonce", $0.nonce), ("access_token", CatalogueWorkshop.accessToken)] } },
         Entry(
             "tracked",
             .trackingNotAllowed,
-            "It is of a login with tracking (at_hash), and only Limited Login is allowed.",
-            setting: ("tracking", "\"limited\"")
-        ) { try $0.token([("at_hash", "\"77QmUPtjPfzWtF2AnpK9RQ\"")]) },
-        Entry(
-            "twice",
-            .tokenReplayed,
-            "It comes a second time.",
-            setting: ("replay", "\"reject\""),
-            presentations: 2
-        ) { try $0.token() },
+            "It is of a login with tracking (at_hash), and only Limited Login is allowed."
+        ) {
+            try $0.token([("at_hash", "\"77QmUPtjPfzWtF2AnpK9RQ\"")])
+        }.with { $0.setting = ("tracking", "\"limited\"") },
+        Entry("twice", .tokenReplayed, "It comes a second time.", presentations: 2) { try $0.token() }
+            .with { $0.setting = ("replay", "\"reject\"") },
     ]
 }

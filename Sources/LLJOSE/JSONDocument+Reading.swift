@@ -172,12 +172,16 @@ enum JSONScanner {
     }
 
     /// RFC 8259 section 7: the inside of a string, starting after its opening quote.
-    /// It returns the offset of the closing quote and whether there was an escape. Most strings are read without a
-    /// call: 4 % of `POST /verify`.
+    /// It returns the offset of the closing quote and whether there was an escape. Most strings end within sixteen
+    /// bytes and are read without a call: 4 % of `POST /verify`.
     @inline(__always)
     static func scanString(_ bytes: Span<UInt8>, from start: Int) throws(JSONError) -> (end: Int, isEscaped: Bool) {
-        let offset = bytes.skipUnmarked(from: start) { $0.specialBytes }
-        if offset < bytes.count, bytes[offset] == UInt8(ascii: "\"") { return (offset, false) }
+        var offset = start
+        // The offset is from 0 to `bytes.count`, so no difference or sum below overflows.
+        if bytes.count &- start >= 16 {
+            offset &+= bytes.vector16(at: start).specialBytes.unmarkedCount
+            if offset < bytes.count, bytes[offset] == UInt8(ascii: "\"") { return (offset, false) }
+        }
         return try scanRest(bytes, from: offset)
     }
 

@@ -9,16 +9,11 @@ public struct JWK: Equatable, Hashable, Sendable {
     /// `e`: the public exponent, big-endian, without leading zeros; odd, 3 to 2³³.
     public let publicExponent: [UInt8]
 
-    package enum Limits {
-        /// Greatest length of a key ID in bytes. 256: Facebook's key IDs have 40.
-        package static let keyIDByteCount = 256
-    }
-
     /// A key from its parts, checked by the same rules as a JWK.
     /// - Throws: `JWKError` if a part is out of its range.
     public init(keyID: String, modulus: [UInt8], publicExponent: [UInt8]) throws(JWKError) {
         guard !keyID.isEmpty else { throw .missingKeyID }
-        guard keyID.utf8.count <= Limits.keyIDByteCount else { throw .keyIDTooLong }
+        guard keyID.utf8.count <= JWSCompactSerialization.keyIDByteCount else { throw .keyIDTooLong }
         (self.keyID, self.modulus, self.publicExponent) = (keyID, modulus, publicExponent)
         try checkNumbers()
     }
@@ -283,7 +278,7 @@ extension JWKSet {
                 candidates.append((index, try JWK(json, node)))
             } catch {
                 let keyID = json.string("kid", of: node).flatMap {
-                    $0.utf8.count <= JWK.Limits.keyIDByteCount ? $0 : nil
+                    $0.utf8.count <= JWSCompactSerialization.keyIDByteCount ? $0 : nil
                 }
                 ignored.append(IgnoredKey(index: index, keyID: keyID, reason: error))
             }

@@ -160,38 +160,6 @@ public struct VerifiedAccessToken: Equatable, Sendable, Redacted {
 }
 
 extension JSONObject {
-    /// The range of a string that is not empty.
-    func textRange(_ node: Int) -> Range<Int>? { document.stringRange(node).flatMap { $0.isEmpty ? nil : $0 } }
-
-    func text(_ node: Int) -> String? { textRange(node) == nil ? nil : string(node) }
-
-    func isArrayOfStrings(_ node: Int) -> Bool {
-        guard document.kind(node) == .array else { return false }
-        var element = document.firstChild(node)
-        while element < document.next(node) {
-            guard document.isString(element) else { return false }
-            element = document.next(element)
-        }
-        return true
-    }
-
-    /// `{"id": string, "name": string}`; nil if one of them is missing or empty.
-    func place(_ node: Int) -> VerifiedClaims.Place? {
-        guard let id = member("id", of: node).flatMap({ textRange($0) }),
-            let name = member("name", of: node).flatMap({ textRange($0) })
-        else { return nil }
-        return VerifiedClaims.Place(id: id, name: name)
-    }
-
-    /// `{"min": number, "max": number}`; a member of the wrong type makes the whole nil.
-    func ageRange(_ node: Int) -> AgeRange? {
-        let (least, greatest) = (member("min", of: node), member("max", of: node))
-        let minimum = least.flatMap { document.wholeNumber($0, in: bytes.span) }
-        let maximum = greatest.flatMap { document.wholeNumber($0, in: bytes.span) }
-        guard (least == nil) == (minimum == nil), (greatest == nil) == (maximum == nil) else { return nil }
-        return AgeRange(minimum: minimum, maximum: maximum)
-    }
-
     /// One of Facebook's IDs: 1 to 20 digits, those of a 64-bit number, as a string or a number.
     func identifier(_ name: StaticString, of node: Int? = nil) -> String? {
         guard let node = member(name, of: node), document.isString(node) || document.isNumber(node) else { return nil }

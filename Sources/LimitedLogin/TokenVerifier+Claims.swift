@@ -172,11 +172,13 @@ extension TokenVerifier {
             guard !workspace.scratch.isEmpty else { throw .emptyNonce }
         }
         // A given nonce is the one before it was hashed, if the client hashes it.
-        guard let nonce = binding.nonce ?? (isRequired ? workspace.scratch : nil),
-            isRequired || binding.issue == .recognized && NonceFormat.hasLength(nonce)
-        else { return }
-        let appID = Array(workspace.claimsSet.string(try workspace.requireAudience()).utf8)
-        guard let nonce = nonces?.recognize(nonce.span, appID: appID.span) else {
+        let text = binding.nonce ?? (isRequired ? workspace.scratch : nil)
+        var issued: RecognizedNonce?
+        if let nonces, let text, isRequired || binding.issue == .recognized && NonceFormat.hasLength(text) {
+            let appID = Array(workspace.claimsSet.string(try workspace.requireAudience()).utf8)
+            issued = nonces.recognize(text.span, appID: appID.span)
+        }
+        guard let nonce = issued else {
             if isRequired { throw .nonceNotIssued }
             return
         }
@@ -242,4 +244,38 @@ extension VerificationWorkspace {
     }
 
     private func text(_ node: Int?) -> Range<Int>? { node.flatMap { claimsSet.document.stringRange($0) } }
+}
+
+extension JSONObject {
+    /// The range of a string that is not empty.
+    func textRange(_ node: Int) -> Range<Int>? { document.stringRange(node).flatMap { $0.isEmpty ? nil : $0 } }
+
+    func text(_ node: Int) -> String? { textRange(node) == nil ? nil : string(node) }
+
+    func isArrayOfStrings(_ node: Int) -> Bool {
+        guard document.kind(node) == .array else { return false }
+        var element = document.firstChild(node)
+        while element < document.next(node) {
+            guard document.isString(element) else { return false }
+            element = document.next(element)
+        }
+        return true
+    }
+
+    /// `{"id": string, "name": string}`; nil if one of them is missing or empty.
+    func place(_ node: Int) -> VerifiedClaims.Place? {
+        guard let id = member("id", of: node).flatMap({ textRange($0) }),
+            let name = member("name", of: node).flatMap({ textRange($0) })
+        else { return nil }
+        return VerifiedClaims.Place(id: id, name: name)
+    }
+
+    /// `{"min": number, "max": number}`; a member of the wrong type makes the whole nil.
+    func ageRange(_ node: Int) -> AgeRange? {
+        let (least, greatest) = (member("min", of: node), member("max", of: node))
+        let minimum = least.flatMap { document.wholeNumber($0, in: bytes.span) }
+        let maximum = greatest.flatMap { document.wholeNumber($0, in: bytes.span) }
+        guard (least == nil) == (minimum == nil), (greatest == nil) == (maximum == nil) else { return nil }
+        return AgeRange(minimum: minimum, maximum: maximum)
+    }
 }

@@ -249,7 +249,7 @@ extension VerificationWorkspace {
             throw Rejection(.missingKeyID)
         }
         header.appendString(node, to: &keyID)
-        guard keyID.count <= JWK.Limits.keyIDByteCount else {
+        guard keyID.count <= JWSCompactSerialization.keyIDByteCount else {
             defer { keyID.removeAll(keepingCapacity: true) }
             throw .unknownKey(keyID)
         }

@@ -101,7 +101,7 @@ struct VerifyRouteTests {
     @Test("The longest claims, key ID and numbers fit the memory reserved for the answer")
     func longest() throws {
         let payload = [UInt8](repeating: UInt8(ascii: "x"), count: VerificationLimits.tokenByteCount)
-        let keyID = [UInt8](repeating: 0x01, count: JWK.Limits.keyIDByteCount)
+        let keyID = [UInt8](repeating: 0x01, count: JWSCompactSerialization.keyIDByteCount)
         let date = try #require(NumericDate(secondsSince1970: 4_503_599_627_370_495.5))
         var claims = VerifiedClaims(issuedAt: date, expiresAt: date)
         let half = payload.count / 2

@@ -220,6 +220,24 @@ extension Connection {
     }
 }
 
+/// A request and its response. The ranges of the request are of its bytes, which go beside it: a span cannot be kept. One
+/// value serves many requests. It is handed on `inout`, even to be read: a function that borrows it would be given a copy.
+package struct HTTPExchange: ~Copyable {
+    package internal(set) var head = RequestHead()
+    /// The content, without chunked coding; empty before it is read, and if there is none.
+    package internal(set) var body = 0..<0
+    package var context: RequestContext
+    package var response = HTTPResponse()
+
+    package init(context: RequestContext) { self.context = context }
+
+    mutating func prepare(_ context: RequestContext, body: Range<Int> = 0..<0) {
+        response.reset()
+        self.context = context
+        self.body = body
+    }
+}
+
 /// The received bytes of a connection, with their parser and the exchange of the current request. As a value it needs one
 /// check of exclusive access for all of an event's uses.
 package struct RequestBuffer: ~Copyable {
@@ -228,7 +246,7 @@ package struct RequestBuffer: ~Copyable {
     private(set) var start = 0
     private var parser: RequestParser
     var exchange: HTTPExchange
-    private var decoder: ChunkedDecoder
+    private var decoder: ChunkedDecoder?
     /// Chunked: the length of the content found so far, which is moved to right behind the head.
     private var decodedCount = 0
     /// Chunked: the offset from `start` of the first byte not yet decoded.
@@ -237,7 +255,6 @@ package struct RequestBuffer: ~Copyable {
     init(limits: HTTPLimits, _ exchange: consuming HTTPExchange) {
         self.exchange = exchange
         parser = RequestParser(limits: limits)
-        decoder = ChunkedDecoder(limits: limits, bodyLimit: 0)
     }
 
     var count: Int { bytes.count - start }
@@ -256,7 +273,7 @@ package struct RequestBuffer: ~Copyable {
 
     /// The memory of the storage, of an unfinished trailer section, and of the greatest list of fields: 100 of 32 bytes
     /// each, rounded up as arrays grow.
-    var heldBytes: Int { bytes.capacity + decoder.trailer.capacity + 4_096 }
+    var heldBytes: Int { bytes.capacity + (decoder?.trailer.capacity ?? 0) + 4_096 }
 
     /// Adds received bytes. Answered requests are removed first, which moves each byte at most once: the next request
     /// then begins at the front.
@@ -321,7 +338,7 @@ package struct RequestBuffer: ~Copyable {
     private mutating func nextEvent() throws(HTTPRefusal) -> ChunkedDecoder.Event {
         let bytes = bytes
         var position = start + rawOffset
-        let event = try decoder.next(in: bytes.span, from: &position)
+        let event = try decoder?.next(in: bytes.span, from: &position) ?? .complete
         rawOffset = position - start
         return event
     }

@@ -75,24 +75,6 @@ package enum RequestVisit: Equatable, Sendable {
     case expired
 }
 
-/// A request and its response. The ranges of the request are of its bytes, which go beside it: a span cannot be kept. One
-/// value serves many requests. It is handed on `inout`, even to be read: a function that borrows it would be given a copy.
-package struct HTTPExchange: ~Copyable {
-    package internal(set) var head = RequestHead()
-    /// The content, without chunked coding; empty before it is read, and if there is none.
-    package internal(set) var body = 0..<0
-    package var context: RequestContext
-    package var response = HTTPResponse()
-
-    package init(context: RequestContext) { self.context = context }
-
-    mutating func prepare(_ context: RequestContext, body: Range<Int> = 0..<0) {
-        response.reset()
-        self.context = context
-        self.body = body
-    }
-}
-
 /// The facts of a request besides its bytes.
 package struct RequestContext: Sendable {
     /// The moment at which the first byte of the request was read.

@@ -104,6 +104,9 @@ internal import LLBytes
 
 /// The three parts of a JWS in compact serialization (RFC 7515 section 7.1), as ranges of the received bytes.
 package struct JWSCompactSerialization: Equatable, Sendable {
+    /// The greatest length of a key ID, in a JOSE header as in a key, in bytes. 256: Facebook's key IDs have 40.
+    package static let keyIDByteCount = 256
+
     /// The encoded JOSE header; never empty.
     package let header: Range<Int>
     /// The encoded payload; may be empty, because RFC 7515 allows an empty payload.

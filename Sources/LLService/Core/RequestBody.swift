@@ -114,10 +114,10 @@ extension JSONDocument {
     func anyText(
         _ name: Int,
         in body: Span<UInt8>,
-        _ code: Rejection.Code = .invalidRequest
+        _ code: @autoclosure () -> Rejection.Code = .invalidRequest
     ) throws(Rejection) -> [UInt8] {
         guard isString(name + 1) else {
-            throw Rejection(code, "The member \(string(name, in: body)) must be a string.")
+            throw Rejection(code(), "The member \(string(name, in: body)) must be a string.")
         }
         var text: [UInt8] = []
         appendString(name + 1, in: body, to: &text)

@@ -190,8 +190,8 @@ static inline int64_t CLLOpenSSL_seconds(const ASN1_TIME *time) {
     return is_read ? (int64_t)days * 86400 + seconds : -1;
 }
 
-/// The latest start and the earliest end of the certificates that the server sends, in seconds since 1970. The end is -1
-/// if there is no certificate, or one that cannot be read.
+/// The latest start and the earliest end of the certificates that the server sends, in seconds since 1970. The end is
+/// -1 if there is no certificate, or one that cannot be read.
 static inline void CLLOpenSSL_SSL_CTX_certificate_times(SSL_CTX *context, int64_t *start, int64_t *end) {
     const X509 *certificate = SSL_CTX_get0_certificate(context);
     // A chain that is missing has -1 certificates.

@@ -371,12 +371,6 @@ package enum Base64URL {
         return bits
     }()
 
-    package static func encode(_ bytes: some Sequence<UInt8>) -> String {
-        var text: [UInt8] = []
-        append(encoding: Array(bytes).span, to: &text)
-        return String(decoding: text, as: UTF8.self)
-    }
-
     package static func append(encoding bytes: Span<UInt8>, to text: inout [UInt8]) {
         // An array without memory shares one with all others, and the standard library would write its count there.
         guard !bytes.isEmpty else { return }
@@ -384,9 +378,13 @@ package enum Base64URL {
             for start in stride(from: 0, to: bytes.count, by: 3) {
                 // Three bytes are four digits. The last one or two bytes are filled up with zeros.
                 let count = min(3, bytes.count - start)
-                var group: UInt32 = 0
-                for place in 0..<3 { group = group << 8 | (place < count ? UInt32(bytes[start + place]) : 0) }
-                for place in 0...count { output.append(digit(group >> UInt32(18 - 6 * place))) }
+                var group = UInt32(bytes[start]) << 16
+                if count > 1 { group |= UInt32(bytes[start + 1]) << 8 }
+                if count > 2 { group |= UInt32(bytes[start + 2]) }
+                output.append(digit(group >> 18))
+                output.append(digit(group >> 12))
+                if count > 1 { output.append(digit(group >> 6)) }
+                if count > 2 { output.append(digit(group)) }
             }
         }
     }

@@ -115,6 +115,14 @@ package enum PercentEncoding {
     }
 }
 
+extension Base64URL {
+    package static func encode(_ bytes: some Sequence<UInt8>) -> String {
+        var text: [UInt8] = []
+        append(encoding: Array(bytes).span, to: &text)
+        return String(decoding: text, as: UTF8.self)
+    }
+}
+
 /// base64 with padding (RFC 4648 section 4). Each value has exactly one accepted spelling.
 package enum Base64 {
     /// Decodes `range` of `text`; nil if padding is missing, a byte is outside the alphabet, or unused bits are not

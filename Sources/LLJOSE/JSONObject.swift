@@ -76,6 +76,7 @@ package struct JSONObject: ~Copyable {
 }
 
 /// The length of a member name with its first and last eight bytes. They identify a name of at most sixteen bytes.
+/// A longer name differs from those by its length; two longer ones may be equal here and differ in the middle.
 package struct JSONName: Equatable, Sendable {
     /// Greatest length of a name that a program looks for. 16: two words hold it.
     package static let byteLimit = 16

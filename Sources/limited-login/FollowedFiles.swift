@@ -22,8 +22,9 @@ final class FollowedFiles: Sendable {
     private static let linkLimit = 40
 
     /// Follows the files of a configuration from now on; the caller reads them after this call.
+    /// - Parameter wereRead: True if the files followed so far may have been read since: their facts of then count.
     @discardableResult
-    func follow(_ configuration: ServiceConfiguration) -> String? {
+    func follow(_ configuration: ServiceConfiguration, wereRead: Bool = false) -> String? {
         let files = configuration.watchesFiles ? Self.files(of: configuration) : []
         let folders = Set(files.flatMap(Self.folders(on:)))
         return state.withLock { state in
@@ -37,7 +38,8 @@ final class FollowedFiles: Sendable {
                 if watch < 0 { failure = "\(folder): \(SystemReason.sentence(for: errno))" }
                 state.watches[folder] = watch < 0 ? nil : watch
             }
-            (state.files, state.facts) = (files, files.map(Self.facts(of:)))
+            let known = wereRead ? Dictionary(zip(state.files, state.facts)) { $1 } : [:]
+            (state.files, state.facts) = (files, files.map { known[$0] ?? Self.facts(of: $0) })
             return failure
         }
     }

@@ -25,10 +25,12 @@ struct Serve: ServingCommand, SettingScope {
     @OptionGroup var options: ConfigurationOptions<Self>
 
     func run() throws {
-        let configuration = try options.load()
-        let (logger, level) = LoggingSetup.bootstrap(configuration)
         let files = FollowedFiles()
-        let fault = files.follow(configuration)
+        files.follow(try options.load())
+        // The file is read again, now that a change of it is noticed.
+        let configuration = try options.load()
+        let fault = files.follow(configuration, wereRead: true)
+        let (logger, level) = LoggingSetup.bootstrap(configuration)
         let application = try Application(configuration, logger: logger)
         let inForce = Locked(configuration)
         try ProcessSignals.run { () throws(StartError) in
@@ -63,7 +65,7 @@ extension Application {
             files.follow(old)
             let new = try options.load(again: old.file)
             // A refused file is followed too: its mend is a change.
-            files.follow(new)
+            files.follow(new, wereRead: true)
             if let refusal = new.refusal(after: old) { throw StartError(refusal) }
             // All parts are made before any takes effect.
             let settings = try ServiceFactory.settings(new)

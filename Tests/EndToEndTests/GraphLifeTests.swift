@@ -97,7 +97,7 @@ struct GraphLifeTests {
         #expect(unknown.errors.contains("graph_unknown_user") && unknown.errors.contains("fbtrace_id StandIn"))
         #expect(try permissions("list", "77", changes: ["graph_url": "http://127.0.0.1:1"]).exitCode == 3)
         let answer = #"{"error":{"message":"about Jane","type":"OAuthException","code":190,"error_subcode":463}}"#
-        let told = try run(["explain", "graph-error", "-"], input: answer)
+        let told = try FinishedRun(["explain", "graph-error", "-"], input: answer)
         #expect(told.exitCode == 0 && told.output.hasPrefix("log in again: "), "\(told.errors)")
         #expect(told.output.contains("graph_session_expired") && !told.output.contains("Jane"))
     }

@@ -135,8 +135,12 @@ struct Worker: ~Copyable {
                 table.schedule(connection)
                 continue
             }
-            // Bytes may have come after the poll, and a late turn costs no request that was sent in time.
-            if [.idle, .head, .body].contains(connection.phase) { handle(connection, PLATFORM_READABLE) }
+            // Bytes may have come after the poll; a request that one more read completes is not lost to a late turn.
+            if [.idle, .head, .body].contains(connection.phase) {
+                now = MonotonicClock.now()
+                handle(connection, PLATFORM_READABLE)
+                keepToShare()
+            }
             guard connection.slot >= 0, connection.deadline <= now else { continue }
             connection.deadlinePassed(&host)
             flush(connection)

@@ -194,7 +194,8 @@ enum RequestMistake {
             }
     }
 
-    /// The known word most likely meant: the same but for case and `_`, one that ends with it, or one two letters away.
+    /// The known word most likely meant: the same but for case and `_`, one that ends with it, or one at most two letters
+    /// away.
     static func nearest(_ word: String, _ known: [String]) -> String? {
         let folded = fold(word)
         guard folded.count > 2 else { return nil }

@@ -305,7 +305,8 @@ enum Outcome {
     case done(person: String? = nil)
     /// An id token was judged and is refused for this code; the response says so in its own way.
     case inactive(Rejection.Code)
-    /// The request waits for its job until this time at the latest; without a job it begins anew when it is woken.
+    /// The request waits for its job until this time at the latest; without a job it begins anew when it is woken or
+    /// the time comes.
     case later(until: MonotonicInstant)
 }
 

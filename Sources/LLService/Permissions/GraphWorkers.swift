@@ -6,7 +6,8 @@ internal import LimitedLogin
 package final class GraphWorkers: Sendable {
     /// The greatest number of calls about permissions at a time. 4: 40 calls a second, with Graph's usual 0.1 s each.
     package static let threadLimit = 4
-    /// The greatest number of calls that wait for a thread. 64: even with 1 s each they end within the deadline.
+    /// The greatest number of calls that wait for a thread. 64: with 0.3 s each they end within the deadline.
+    /// Calls beyond that are refused at once.
     package static let queueLimit = 64
     /// The greatest number of checks of access tokens at a time. 16: 80 logins a second, with two calls of 0.1 s each.
     package static let accessTokenThreadLimit = 16

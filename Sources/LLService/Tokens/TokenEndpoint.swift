@@ -49,7 +49,6 @@ enum TokenEndpoint {
         }
         return login
     }
-
 }
 
 extension TokenRequest {

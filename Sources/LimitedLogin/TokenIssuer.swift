@@ -252,10 +252,15 @@ public struct TokenIssuerPolicy: Sendable, Equatable {
     /// True if the scope is one of the additional claims, so that every token has all of it.
     let scopeIsClaim: Bool
 
-    /// Makes a policy from these values, if each is in the range that its property tells.
+    /// Makes a policy from these values, if each is in its range.
     /// - Parameters:
+    ///   - issuer: An `https` URL of at most 1,024 visible ASCII characters without user, query and fragment.
+    ///   - audiences: Each has 1 to 1,024 visible ASCII characters; the issuer itself if there are none.
+    ///   - lifetime: 60 to 3,600 s; fractions of a second are ignored.
+    ///   - accessTokenType: The `typ` of access tokens.
+    ///   - claims: The claims about the person in the tokens.
     ///   - extraClaims: A JSON object of at most 1 KiB, without registered claims. Its `scope` is the scope of every token.
-    ///   - scope: The words of ``scopes``, separated by spaces.
+    ///   - scope: The scope that a token may have, words separated by spaces.
     public init(
         issuer: String,
         audiences: [String] = [],

@@ -30,7 +30,7 @@ ALLOWED = {
     "LLHTTP/Grammar": {"LLBytes"},
     "LLHTTP/Sockets": PLATFORM | {"CLLSystem", "CLLOpenSSL", "LLJOSE", "LLBytes", "Dispatch"},
     "LLHTTP/Server": PLATFORM | {"CLLSystem", "LLJOSE", "LLBytes", "Dispatch"},
-    "LLHTTP/Client": PLATFORM | {"LLJOSE", "LLBytes"},
+    "LLHTTP/Client": {"CLLSystem", "LLJOSE", "LLBytes"},
     "LimitedLoginKeys": PLATFORM | {"LLJOSE", "LLBytes", "Dispatch"},
     "LimitedLoginHTTPS": {"LimitedLoginKeys", "LLHTTP"},
     "LimitedLoginTesting": {"LimitedLogin", "LLJOSE", "LLBytes"},
@@ -53,8 +53,8 @@ IMPORT = re.compile(
 RE_EXPORTED = {("LimitedLogin", "LLJOSE"), ("LimitedLoginKeys", "LLJOSE"), ("LLHTTP/Sockets", "LLBytes"),
                ("LLStandIn", "LimitedLoginTesting")}
 
-# The C library splits a date.
-EXCEPTIONS = {("LLHTTP/Grammar", "HTTPResponse.swift"): {"Glibc", "Musl"}}
+# CLLSystem brings the C library, which splits a date.
+EXCEPTIONS = {("LLHTTP/Grammar", "HTTPResponse.swift"): {"CLLSystem"}}
 
 # The targets of the portable products and those that they need, and a header that they do not reach.
 PORTABLE, NOT_REACHED = {"LLBytes", "LLJOSE", "LimitedLogin", "LimitedLoginKeys", "LimitedLoginTesting", "CLLOpenSSL"}, "tls.h"

@@ -147,9 +147,9 @@ static inline void CLLOpenSSL_SSL_begin_reading(SSL *connection) {
     socket->reads_left = CLLOpenSSL_reads_of_a_call;
 }
 
-/// Requires TLS 1.2 or newer and turns off renegotiation, compression and the storing of sessions, which only clients
-/// keep, as tickets. Writes may be partial and may move their buffer. OpenSSL frees its buffers while a connection is
-/// idle. Returns 1 on success.
+/// Requires TLS 1.2 or newer and turns off renegotiation and compression. Stores no sessions: only clients keep them, as
+/// tickets. Writes may be partial and may move their buffer. OpenSSL frees its buffers while a connection is idle. Returns
+/// 1 on success.
 static inline int CLLOpenSSL_SSL_CTX_harden(SSL_CTX *context) {
     SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_CIPHER_SERVER_PREFERENCE);
     SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
@@ -194,7 +194,7 @@ static inline int64_t CLLOpenSSL_seconds(const ASN1_TIME *time) {
 /// -1 if there is no certificate, or one that cannot be read.
 static inline void CLLOpenSSL_SSL_CTX_certificate_times(SSL_CTX *context, int64_t *start, int64_t *end) {
     const X509 *certificate = SSL_CTX_get0_certificate(context);
-    // A chain that is missing has -1 certificates.
+    // `sk_X509_num` of a missing chain (NULL) is -1.
     STACK_OF(X509) *chain = NULL;
     SSL_CTX_get0_chain_certs(context, &chain);
     *start = -1;

@@ -33,7 +33,7 @@ package enum Hexadecimal {
         return letter &- 0x61 < 6 ? letter &- 0x61 &+ 10 : nil
     }
 
-    /// The digit of the lowest four bits.
+    /// The hexadecimal digit of the lowest four bits.
     @inlinable
     package static func digit(_ value: UInt8, tenIs letter: UInt8 = UInt8(ascii: "a")) -> UInt8 {
         let value = value & 0x0F

@@ -85,7 +85,7 @@ package struct JSONName: Equatable, Sendable {
     private var first: UInt64
     private var last: UInt64 = 0
 
-    /// A name to look for. It must be known when the program is written.
+    /// A name to look for: a constant of the program, since one above ``byteLimit`` traps.
     package init(_ text: String) {
         let bytes = Array(text.utf8)
         precondition(bytes.count <= Self.byteLimit, "a name is too long")
@@ -120,7 +120,7 @@ extension JSONObject {
         var start = 0
         while node < end {
             let name = name(node)
-            // Most texts have several members in the order of the list.
+            // The names from `start` on come first: most texts keep the order of the list.
             if let place = names[start...].firstIndex(of: name) ?? names[..<start].firstIndex(of: name) {
                 // The value fits 32 bits, as every index on the tape does.
                 found[place] = UInt32(truncatingIfNeeded: node + 1)
@@ -283,7 +283,7 @@ extension OutputSpan where Element == UInt8 {
         append(UInt8(ascii: "\""))
     }
 
-    /// A byte, or its short escape if it needs one and has one, else `\u00` and two hexadecimal digits.
+    /// Appends a byte as it is or, if JSON forbids that, as a short escape or `\u00` and two digits.
     private mutating func appendEscaped(_ byte: UInt8) {
         switch byte {
         case 0x0A: append("\\n")

@@ -103,16 +103,21 @@ extension JWK {
         109, 113, 127, 131, 137, 139, 149, 151, 157, 163, 167,
     ]
 
+    /// Least size of a modulus in bits. RFC 7518 section 3.3: a key of 2048 bits or larger MUST be used.
+    private static let leastModulusBitCount = 2_048
+    /// Greatest size of a modulus in bits. 8,192: with a larger modulus one signature costs milliseconds.
+    private static let greatestModulusBitCount = 8_192
+    /// Greatest public exponent. 2³³: the cost of a signature grows with the exponent's length.
+    private static let greatestPublicExponent: UInt64 = 1 << 33
+
     /// Refuses values that an honest issuer never publishes. Both numbers are big-endian without leading zeros.
     private func checkNumbers() throws(JWKError) {
-        // RFC 7518 section 3.3: a key of 2048 bits or larger MUST be used.
-        guard modulusBitCount >= 2048 else { throw .modulusTooShort }
-        // With a larger modulus one signature costs milliseconds.
-        guard modulusBitCount <= 8192 else { throw .modulusTooLong }
-        // RFC 8017 section 3.1 requires 3 or more; an even exponent has no inverse. The cost of a signature grows with
-        // the exponent's length. Five bytes fit 64 bits.
+        guard modulusBitCount >= Self.leastModulusBitCount else { throw .modulusTooShort }
+        guard modulusBitCount <= Self.greatestModulusBitCount else { throw .modulusTooLong }
+        // RFC 8017 section 3.1 requires 3 or more; an even exponent has no inverse. Five bytes
+        // fit 64 bits.
         let exponent = publicExponent.reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
-        guard publicExponent.count <= 5, exponent & 1 == 1, (3...1 << 33).contains(exponent) else {
+        guard publicExponent.count <= 5, exponent & 1 == 1, (3...Self.greatestPublicExponent).contains(exponent) else {
             throw .unsafeExponent
         }
         guard let last = modulus.last, last & 1 == 1 else { throw .modulusHasSmallFactor }

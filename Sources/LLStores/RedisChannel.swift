@@ -99,7 +99,7 @@ final class RedisChannel {
         }
     }
 
-    /// This connection, after it sent the credentials and chose the database.
+    /// Sends the credentials, chooses the database, and returns this connection.
     func introduced(until deadline: MonotonicInstant) throws(RedisFailure) -> RedisChannel {
         if let password = configuration.password {
             let reply = try authenticate(configuration.url.user, password, until: deadline)

@@ -29,8 +29,8 @@ struct RedisMemory: Hashable {
     /// The server that this process used last, or uses.
     private(set) var last: RedisLastServer?
     private(set) var slotMove: SlotMove?
-    /// A new server that is not trusted yet, because other replicas may still use the former one. Its time is that of
-    /// its first answer.
+    /// A new server that is not trusted yet, because other replicas may still use the former one. `answeredAt` is the
+    /// time of its first answer.
     private var arrival: RedisLastServer?
     /// True if the last server's clock jumped, so that it forgot entries, which no move brings back.
     private var hasJumped = false

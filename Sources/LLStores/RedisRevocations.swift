@@ -121,7 +121,7 @@ struct RedisRevocations {
         switch turn {
         case .write:
             let waiting = revocations.takeWaiting(atMost: Self.pageCount)
-            // What Redis lacks is known only after the whole set was read, as is what to remove.
+            // The revocations that Redis lacks, and those to remove, are known only after the whole set was read.
             let isRead = reading == nil && now < nextReading
             let lacking = isRead ? revocations.lacking(atMost: Self.pageCount - waiting.count) : []
             return write(waiting.map(\.revocation) + lacking, waiting, now)

@@ -148,7 +148,7 @@ extension ReplayKey {
         (high, low) = (bytes.word(at: 0).byteSwapped, bytes.word(at: 8).byteSwapped)
     }
 
-    /// 32 lower-case digits.
+    /// 32 lower-case hexadecimal digits.
     var hexadecimal: String {
         let shifts = stride(from: 56, through: 0, by: -8)
         return Hexadecimal.encode([high, low].flatMap { word in shifts.map { UInt8(truncatingIfNeeded: word >> $0) } })

@@ -188,11 +188,14 @@ extension JSONObject {
         object("data", of: node).flatMap { member("url", of: $0) }.flatMap { text($0) }
     }
 
-    /// `{"data": [{"id": string}, …]}`; nil if one has no ID, and for more than 5,000, the most that a person can have.
+    /// The most friends that a person can have: 5,000.
+    private static var friendLimit: Int { 5_000 }
+
+    /// `{"data": [{"id": string}, …]}`; nil if one has no ID, and for more than ``friendLimit``.
     fileprivate func friendIDs(_ node: Int) -> [String]? {
         guard let list = member("data", of: node), document.kind(list) == .array else { return nil }
         let elements = document.children(of: list)
         let friends = elements.compactMap { document.isObject($0) ? identifier("id", of: $0) : nil }
-        return friends.count == elements.count && friends.count <= 5_000 ? friends : nil
+        return friends.count == elements.count && friends.count <= Self.friendLimit ? friends : nil
     }
 }

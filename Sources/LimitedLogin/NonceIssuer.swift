@@ -17,7 +17,7 @@ public struct NonceIssuer: Sendable {
     /// 16 bytes: two equal nonces become likely only after 2⁶⁴ of them.
     package static let randomByteCount = 16
 
-    /// The first one issues nonces; all of them recognise.
+    /// The first issues nonces; all recognise them.
     private let secrets: [NonceSecret]
 
     /// An issuer of nonces.

@@ -115,7 +115,7 @@ extension Rejection.Code {
         return row ?? ((200...299).contains(code) ? .graphPermissionNotGranted : .graphError)
     }
 
-    /// The rows by Graph's code and subcode; without a subcode for every other one of the code.
+    /// Graph's errors by code, or code and subcode; a code alone stands for its other subcodes.
     private static let numbered: [[Int64]: Rejection.Code] = [
         [1]: .graphUnknownFault, [2]: .graphUnavailable, [3]: .graphCapabilityMissing, [4]: .graphAppThrottled,
         [10]: .graphPermissionDenied, [17]: .graphUserThrottled, [32]: .graphPageThrottled,

@@ -35,7 +35,7 @@ public struct TokenExpectation: Equatable, Sendable, Redacted {
 
 /// The tie between a token and one login: the login itself, or a refresh of it.
 public struct TokenBinding: Equatable, Sendable, Redacted {
-    /// What the verifier's ``NonceIssuer`` is asked about the nonce.
+    /// The question to the verifier's ``NonceIssuer`` about the nonce.
     package enum Issue: Equatable, Sendable {
         /// A nonce of the issuer must not have expired; any other nonce is only compared.
         case recognized

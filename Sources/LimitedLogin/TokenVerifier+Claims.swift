@@ -171,7 +171,7 @@ extension TokenVerifier {
             workspace.decodeToScratch(node)
             guard !workspace.scratch.isEmpty else { throw .emptyNonce }
         }
-        // A given nonce is the one before it was hashed, if the client hashes it.
+        // If the client hashes its nonce, the given one is the raw one.
         let text = binding.nonce ?? (isRequired ? workspace.scratch : nil)
         var issued: RecognizedNonce?
         if let nonces, let text, isRequired || binding.issue == .recognized && NonceFormat.hasLength(text) {

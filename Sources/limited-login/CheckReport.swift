@@ -156,7 +156,7 @@ extension CheckReport {
     }
 
     /// The checks of an access token in their order, with their titles and their own refusals. Graph is asked from
-    /// `known` on, which has all other refusals.
+    /// `known` on; a refusal of no row is counted there.
     private static let accessTokenChecks: [(name: String, title: String, refusals: [Rejection])] = [
         ("allowed", "Access tokens are accepted (access_tokens)", []),
         ("shape", "The token has the shape of an access token", []),
@@ -253,8 +253,8 @@ extension Rejection {
 }
 
 extension [UInt8] {
-    /// The command line's addition to the hint of this token's refusal: facts for a person with the token and the
-    /// configuration at hand, a sentence with a space before it; empty if there is none.
+    /// A sentence for the hint of this token's refusal, from the token and the configuration; a space precedes it. Empty
+    /// if there is none.
     fileprivate func remedy(for refusal: Rejection, _ configuration: ServiceConfiguration, now: NumericDate) -> String {
         let issuer = unprovenClaims?.string("iss")
         let claimed = issuer.map { String($0.prefix(80)).debugDescription }

@@ -2,8 +2,8 @@ internal import ArgumentParser
 internal import FoundationEssentials
 internal import LLService
 
-/// A command with settings: `--help` shows these, `--help-all` also the others. A command that needs no app id reads no
-/// others, so that a fault in them does not stop it.
+/// A command with settings: `--help` shows these, `--help-all` also the others. A command without `app_ids` among
+/// these reads no others, so that a fault in them does not stop it.
 protocol SettingScope {
     static func settings(of all: Settings) -> [any AnySetting]
 }

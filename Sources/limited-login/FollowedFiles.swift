@@ -22,7 +22,7 @@ final class FollowedFiles: Sendable {
     private static let linkLimit = 40
 
     /// Follows the files of a configuration from now on; the caller reads them after this call.
-    /// - Parameter wereRead: True if the files followed so far may have been read since: their facts of then count.
+    /// - Parameter wereRead: True if the files followed so far may have been read: a change since then still counts.
     @discardableResult
     func follow(_ configuration: ServiceConfiguration, wereRead: Bool = false) -> String? {
         let files = configuration.watchesFiles ? Self.files(of: configuration) : []
@@ -62,7 +62,8 @@ final class FollowedFiles: Sendable {
         unsafe self.source = source
     }
 
-    /// Empties the queue of events. The result is the number of the change; nil if no followed file has changed.
+    /// Empties the queue of events: the files' facts show a change. Returns its number; nil if no followed file has
+    /// changed.
     private func takeChange() -> Int? {
         var events = [UInt8](repeating: 0, count: 4_096)
         // The buffer is the array's own storage and its own count.

@@ -7,7 +7,7 @@ internal import LLJOSE
 internal import LLStandIn
 internal import LimitedLogin
 
-/// Gets the token to judge, without the white space around it.
+/// Gets the token to judge; a file or standard input is trimmed.
 enum TokenInput {
     /// One and a half times the greatest token: enough to tell that a token is too long.
     static let byteLimit = 49_152

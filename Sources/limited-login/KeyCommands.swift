@@ -79,7 +79,7 @@ struct SecretFile: ParsableArguments {
             throw ValidationError("\(file) is there already, and is left alone; name another file, or move it away.")
         }
         defer { if descriptor >= 0 { close(descriptor) } }
-        // With O_APPEND and one call the lines of two runs do not mix.
+        // O_APPEND and one write(2), the usual case, keep the lines of two runs apart.
         guard descriptor >= 0, LogWriter.write(text, to: descriptor) == text.count else {
             throw StartError("\(file): it cannot be written: \(SystemReason.sentence(for: errno))")
         }

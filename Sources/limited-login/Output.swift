@@ -51,7 +51,7 @@ enum Exit {
     /// The issuer's keys are not available (`verify`, `keys`), or Graph cannot be asked now (`permissions`).
     static let unavailable = ExitCode(3)
 
-    /// Writes one sentence to standard error; the result is the configuration's exit code, or another one.
+    /// Writes one sentence to standard error and returns the exit code, by default ``configuration``.
     static func refusing(_ sentence: String, _ code: ExitCode = configuration) -> ExitCode {
         StandardError.write("limited-login: \(sentence)")
         return code

@@ -23,8 +23,8 @@ struct ScenarioRun {
     /// The parts of a line that each run gets anew: the name of the variable, and its text in this run.
     var variables: [(name: String, text: String)] = []
 
-    /// A judged token. `name` is its member of `POST /verify`, and the proofs tie it to the login; nil for a token of the
-    /// service's own at `/auth`.
+    /// A judged token. `name` is its member of `POST /verify`, or nil for the service's own token at `/auth`. The
+    /// proofs tie it to the login.
     typealias Verdict = (name: String?, token: String, proofs: Proofs, answer: HTTPSResponse)
     typealias Proofs = [(name: String, value: String)]
 

@@ -27,7 +27,7 @@ struct Serve: ServingCommand, SettingScope {
     func run() throws {
         let files = FollowedFiles()
         files.follow(try options.load())
-        // The file is read again, now that a change of it is noticed.
+        // It is read again: the file may have changed before the watch began.
         let configuration = try options.load()
         let fault = files.follow(configuration, wereRead: true)
         let (logger, level) = LoggingSetup.bootstrap(configuration)

@@ -211,7 +211,7 @@ struct HTTPSExchange {
     }
 
     private func readHead(into received: inout [UInt8], answersConnect: Bool) throws(ClientError) -> ResponseHead {
-        // The same limits as the server's own; a status line counts too.
+        // The server's own limits; the bytes include the status line.
         let (bytes, fields) = (HTTPLimits().headerSectionBytes, HTTPLimits().fieldCount)
         var parser = ResponseParser(headLimit: bytes, fieldLimit: fields, answersConnect: answersConnect)
         var buffer = [UInt8](repeating: 0, count: 8192)

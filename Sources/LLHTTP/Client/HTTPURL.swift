@@ -11,7 +11,7 @@ package struct HTTPURL: Sendable, Equatable, CustomStringConvertible {
         package var defaultPort: UInt16 { self == .https ? 443 : 80 }
     }
 
-    /// Why a text is not such a URL, as a clause that follows "cannot be used:".
+    /// The reason why a text is no such URL, as a clause that follows "cannot be used:".
     package enum ParsingError: String, Error, CustomStringConvertible {
         case unsupportedScheme = "it does not begin with https://"
         case userInformation = "it holds user information"

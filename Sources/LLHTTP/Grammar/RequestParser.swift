@@ -289,7 +289,7 @@ enum Authority {
         case UInt8(ascii: "%"):
             guard let decoded = PercentEncoding.byte(bytes, at: index, before: end), decoded >= 0x20 else { return nil }
             return index + 3
-        // RFC 3986 allows a comma, but it indicates a list of hosts.
+        // RFC 3986 allows a comma; it is refused because it indicates a list of hosts.
         case UInt8(ascii: "/"), UInt8(ascii: "?"), UInt8(ascii: "@"), UInt8(ascii: "["), UInt8(ascii: "]"),
             UInt8(ascii: ","):
             return nil

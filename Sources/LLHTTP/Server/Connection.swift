@@ -3,7 +3,8 @@ internal import LLBytes
 /// One HTTP/1.1 connection, without any I/O: ``received(_:by:)`` adds to the one buffer; `process` parses it, asks the
 /// handler and encodes the answers into the host's output. Then ``next(_:)`` alone decides what the worker does.
 ///
-/// What changes with every request is not visible in other modules: the compiler then omits the checks at run time.
+/// Properties that change with every request are not visible in other modules: the compiler then omits the checks at
+/// run time.
 package final class Connection {
     enum Phase {
         case idle
@@ -69,7 +70,7 @@ package final class Connection {
     var tlsInterest: Interest?
     var tlsHasFailed = false
     var slot = -1
-    /// What waits for space in the socket, in order.
+    /// The output that waits for space in the socket, in order.
     var pending: [PendingOutput] = []
     /// The bytes that ``ConnectionHost/account(_:)`` last counted for this connection.
     var accountedBytes = 0

@@ -27,7 +27,7 @@ struct ConnectionTable: ~Copyable {
     private struct Slot {
         var connection: Connection?
         var list = List.none
-        /// The number of moves before the connection came into its list.
+        /// The number of the move that brought the connection into its list.
         var order: UInt64 = 0
         var peer: Peer?
         var deadline = MonotonicInstant.never

@@ -46,7 +46,7 @@ struct Worker: ~Copyable {
         var limits = server.configuration.limits
         workerCount = max(server.handles.withLock { $0.count }, 1)
         memoryShare = limits.connectionBytes / workerCount
-        // Seven eighths of the share: handshakes wait before any is closed for memory. A quarter of 4 is one.
+        // Seven eighths of the share, so that handshakes wait before one is closed for memory; 4, so that a quarter is one.
         limits.handshakes = min(limits.handshakes, max(memoryShare / 8 * 7 / Connection.handshakeBytes, 4))
         self.limits = limits
         self.server = server
@@ -135,7 +135,7 @@ struct Worker: ~Copyable {
                 table.schedule(connection)
                 continue
             }
-            // Bytes may have come after the poll; a request that one more read completes is not lost to a late turn.
+            // Bytes may have come since the poll. One more read saves a request that a long turn would end here.
             if [.idle, .head, .body].contains(connection.phase) {
                 now = MonotonicClock.now()
                 handle(connection, PLATFORM_READABLE)

@@ -70,7 +70,7 @@ package final class NameResolver: Sendable {
         var addresses: [SocketAddress] = []
         var next = unsafe list
         while let entry = unsafe next {
-            // The entry has a whole address of the family that the address names; it is copied at once.
+            // `ai_addr` holds a whole address of its own family; it is copied at once.
             var system = platform_address()
             if unsafe platform_read_address(entry.pointee.ai_addr, &system) >= 0 {
                 let address = SocketAddress(system)

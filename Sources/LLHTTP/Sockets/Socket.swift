@@ -73,7 +73,7 @@ package struct Socket: ~Copyable {
         return descriptor
     }
 
-    /// Makes the file of a Unix socket; a file of that name must not exist.
+    /// For a Unix socket this makes its file, which must not exist yet.
     package func bind(to address: ListenAddress) throws(SocketError) {
         let (bytes, port) = address.system
         try Self.check(unsafe platform_bind(descriptor, bytes, bytes.count, port), .bind, address)

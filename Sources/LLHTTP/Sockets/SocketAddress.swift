@@ -163,7 +163,7 @@ package enum ListenAddress: Hashable, Sendable, CustomStringConvertible {
 
     package var network: SocketAddress? { if case .network(let address) = self { address } else { nil } }
 
-    /// The address as system calls take it: the bytes of the address or the path, and the port; -1 for a path.
+    /// The arguments of CLLSystem's calls: the bytes of the address or path, and the port; -1 for a path.
     var system: (bytes: [UInt8], port: Int32) {
         switch self {
         case .network(let address): (address.bytes, Int32(address.port))

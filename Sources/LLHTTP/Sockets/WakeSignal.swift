@@ -64,7 +64,7 @@ package enum BlockingWait {
             // The array is written within its own count.
             let result = unsafe platform_poll(&polled, polled.count, time)
             if result == -EINTR { continue }
-            // The system has no memory: the caller then checks again.
+            // Out of memory: as after a deadline, the caller checks again.
             if result < 0 { return .deadline }
             if polled[interests.count].revents != 0 { return .signal }
             if let position = polled.firstIndex(where: { $0.revents != 0 }) { return .ready(position) }

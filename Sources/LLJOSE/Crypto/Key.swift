@@ -61,8 +61,8 @@ internal import LLBytes
         }
     }
 
-    /// A context for signatures with SHA-256, and with RSASSA-PKCS1-v1_5 if the key is RSA. `begin`, which is named
-    /// `operation` in an error, makes it one that signs or one that verifies. The caller frees it.
+    /// A context for signatures with SHA-256, and with RSASSA-PKCS1-v1_5 if the key is RSA. `begin` sets it
+    /// up to sign or to verify; `operation` names `begin` in an error. The caller frees it.
     func context(
         isRSA: Bool,
         _ operation: String,

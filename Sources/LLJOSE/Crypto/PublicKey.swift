@@ -104,7 +104,7 @@ internal import LLBytes
 
 /// The three parts of a JWS in compact serialization (RFC 7515 section 7.1), as ranges of the received bytes.
 package struct JWSCompactSerialization: Equatable, Sendable {
-    /// The greatest length of a key ID, in a JOSE header as in a key, in bytes. 256: Facebook's key IDs have 40.
+    /// Greatest length of a key ID in a header or a key, in bytes. 256: Facebook's key IDs have 40.
     package static let keyIDByteCount = 256
 
     /// The encoded JOSE header; never empty.
@@ -182,8 +182,8 @@ package enum SHA256 {
 package struct SHA256Digest: Sendable {
     package var bytes = InlineArray<32, UInt8>(repeating: 0)
 
-    /// The digest that `write`, which is named `operation` in an error, writes with SHA-256. The output has 32 bytes, and
-    /// every function of SHA-256 writes exactly 32.
+    /// The SHA-256 digest that `write` stores; `operation` names `write` in an error. The output has 32 bytes, and every
+    /// function of SHA-256 writes exactly 32.
     @inline(__always)
     fileprivate init(
         _ operation: String,

@@ -51,7 +51,7 @@ enum AuthEndpoint {
 }
 
 extension UnboundToken {
-    /// Writes the claims for the gateway. A person is always named: no good token has a longer `sub` than a field may.
+    /// Writes the claims for the gateway. The `sub` is never left out: in a good token it fits into a field.
     fileprivate func export(_ fields: [AuthField], isProven: Bool, to response: inout HTTPResponse) {
         response.addField("Cache-Control: no-store")
         for field in fields {

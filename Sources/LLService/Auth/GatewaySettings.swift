@@ -116,7 +116,8 @@ package struct AuthField: Sendable, Equatable, CustomStringConvertible {
 }
 
 enum AuthFieldValue {
-    /// The greatest length of a claim, in bytes. All encoded, it has 3 KiB; gateways refuse an answer above 4 to 8 KiB.
+    /// The greatest length of a claim, in bytes. With every byte encoded it has 3 KiB; gateways refuse an
+    /// answer above 4 to 8 KiB.
     static let byteLimit = 1_024
 
     /// Appends a string's value. JSON escapes are decoded; `%` and every byte outside visible ASCII are

@@ -82,13 +82,13 @@ package struct CallbackEvent: Sendable {
     /// 32 letters and digits. They follow from the signed request and cannot be guessed without it. A revocation has none.
     var confirmationCode: String?
 
-    /// The end of a login at this moment.
+    /// The event of a login that is revoked now.
     init(revoking userID: String, of appID: String) {
         (kind, self.appID, self.userID) = (.revocation, appID, userID)
         (issuedAt, id) = (WallClock.unixSeconds(), "msg_" + UUID().uuidString)
     }
 
-    /// Verifies a form's signed request; nil for the removal of a page's app, which names no person.
+    /// Verifies a form's signed request; nil if a page removed the app, which names no person.
     init?(_ kind: CallbackKind, _ body: Span<UInt8>, _ worker: WorkerContext) throws(Rejection) {
         let settings = worker.settings
         guard let secrets = settings.appSecrets else { throw Requirement.callbacks.problem }
@@ -102,7 +102,7 @@ package struct CallbackEvent: Sendable {
             // Only Facebook and this app can predict the signature. Its padding is left out.
             var signature = text.prefix { $0 != UInt8(ascii: ".") }
             while signature.last == UInt8(ascii: "=") { signature.removeLast() }
-            // The 32 hexadecimal digits of another purpose or callback do not reveal these.
+            // 32 hexadecimal digits; those of one purpose or callback do not reveal another's.
             func digits(_ purpose: StaticString) -> String? {
                 let text = Array("limited-login:\(purpose):\(kind.rawValue):".utf8) + signature
                 return (try? SHA256.digest(of: text.span).hexadecimal.prefix(32)).map { String($0) }

@@ -30,7 +30,7 @@ package struct WebhookFailure: Error, Sendable, Equatable {
         case timedOut = "timed_out"
         case unreachable
         case tlsFailed = "tls_failed"
-        /// The head of its answer was no HTTP, or was too long; or its body is not usable.
+        /// The answer's head was no HTTP or too long, or its body is not usable.
         case unreadable
         /// No attempt was made: too many deliveries were waiting.
         case unsent

@@ -86,7 +86,7 @@ package struct ClientKeys: Sendable, Equatable {
         }
     }
 
-    /// Makes a key, to be shown once, and its line: 256 random bits, with a prefix for secret scanners.
+    /// Makes a key to be shown once, 256 random bits behind a prefix for secret scanners, and its line.
     package static func make(name: String) -> (key: String, line: String)? {
         guard Self.name(ArraySlice(name.utf8)) != nil, let random = try? RandomBytes.make(count: 32) else { return nil }
         let key = "llk_" + Hexadecimal.encode(random)
@@ -140,7 +140,8 @@ enum CallerCredentials {
     /// Greatest length of the text behind `Basic`, in characters: a name of 64, a key of 512, and their form-encoding.
     private static let basicLimit = 2_048
 
-    /// Name and key of `Authorization: Basic` (RFC 7617 section 2); nil without a colon or with lax base64.
+    /// Name and key of `Authorization: Basic` (RFC 7617 section 2); nil if it is too long, no strict base64, or without
+    /// a colon.
     static func decodeBasic(_ bytes: Span<UInt8>, _ range: Range<Int>) -> (name: [UInt8], key: [UInt8])? {
         guard range.count <= basicLimit, let text = Base64.decode(bytes, range),
             let colon = text.firstIndex(of: UInt8(ascii: ":"))

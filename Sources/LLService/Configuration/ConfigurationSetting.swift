@@ -155,7 +155,7 @@ enum Read {
         try usable(text) { try HTTPURL(parsing: text) }
     }
 
-    /// Reads a text; an error becomes a sentence that quotes it.
+    /// Reads a value; an error becomes a sentence that quotes the text.
     private static func usable<Value>(_ text: String, _ read: () throws -> Value) throws(SettingFault) -> Value {
         do { return try read() } catch { throw SettingFault(text, "cannot be used: \(error)") }
     }

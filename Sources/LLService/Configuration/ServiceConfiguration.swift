@@ -295,7 +295,7 @@ extension ServiceConfiguration {
         ]
     }
 
-    /// Warnings about the folder of `jwks_file`, unless the file can be replaced in it or is a symbolic link.
+    /// Warns if the folder of `jwks_file` takes no new file, as each fetch needs; a symbolic link is not checked.
     private static func seedWarnings(_ path: String) -> [String] {
         var information = stat()
         if unsafe lstat(path, &information) == 0, information.st_mode & S_IFMT == S_IFLNK { return [] }
@@ -324,8 +324,8 @@ extension ServiceConfiguration {
         }
     }
 
-    /// Warnings about the permissions of a file with a secret. A group may read another user's file, as the service itself
-    /// does (root's file, mode 0640; a Kubernetes Secret with `fsGroup`).
+    /// Warnings about the permissions of a file with a secret. The group may read another user's file: the service itself
+    /// may need that (root's file, mode 0640; a Kubernetes Secret with `fsGroup`).
     private static func looseness(of path: String, _ secret: String) -> [String] {
         var information = stat()
         guard unsafe stat(path, &information) == 0 else { return [] }

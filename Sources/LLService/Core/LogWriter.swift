@@ -6,8 +6,8 @@ internal import LLJOSE
 package import Logging
 internal import Synchronization
 
-/// Writes log lines to a descriptor on its own queue, so that no other queue waits for the reader of the log. A line
-/// that finds no room in the queue or at the descriptor is dropped and counted; a later line reports their number.
+/// Writes log lines to a descriptor on its own queue, so that no other queue waits for the reader of the log. Lines
+/// that find no room in the queue or at the descriptor are dropped and counted; a later line reports the number.
 package final class LogWriter: Sendable {
     /// The greatest size of the queue in bytes: 1 MiB, about 4,000 audit lines.
     static let byteLimit = 1_048_576
@@ -205,7 +205,7 @@ package final class LogLevelSwitch: Sendable {
     }
 }
 
-/// Makes text from outside safe for a terminal: it obeys no control character in it and reorders no letters.
+/// Makes text from outside safe: the terminal then obeys no control character and reorders no letters.
 package enum TerminalText {
     /// The text on one line, with each control character replaced by U+FFFD.
     package static func safe(_ text: String) -> String { replacing(text) { _ in "\u{fffd}" } }
@@ -213,7 +213,7 @@ package enum TerminalText {
     /// The text with each control character except the line feed replaced by U+FFFD.
     package static func safe(lines text: String) -> String { replacing(text) { $0 == "\n" ? "\n" : "\u{fffd}" } }
 
-    /// The same JSON with each control character escaped. They are only inside strings, so that no value changes.
+    /// The same JSON with each control character escaped. Strings alone hold such characters, so no value changes.
     package static func safe(json text: String) -> String {
         // All control characters are below U+10000 and need four digits (RFC 8259 section 7).
         replacing(text) { "\\u" + String(0x10000 + $0.value, radix: 16).dropFirst() }

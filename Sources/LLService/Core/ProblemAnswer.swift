@@ -245,7 +245,7 @@ extension Rejection.Code {
     /// The code for a status that the HTTP server itself chose.
     static func ofServer(_ status: Int) -> Rejection.Code { ofAnyPath.first { $0.status == status } ?? .invalidRequest }
 
-    /// The codes for a failed question about an access token, which is never the person's or the caller's fault.
+    /// The codes for a failed question to Graph about an access token: never the person's or the caller's fault.
     static let ofGraphAboutAccessTokens = ofGraph.filter { $0.kind == .outage }
 
     /// The codes for a login, by an id token or an access token.

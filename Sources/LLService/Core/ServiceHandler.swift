@@ -217,7 +217,7 @@ package final class ServiceHandler: HTTPRequestHandler {
             logger.info("audit", metadata: metadata(facts, exchange.head, bytes))
         }
         if let code {
-            // The log tells the operator of a refused callback: Facebook shows the answer to no person.
+            // The log gives the operator the reason of a refused callback: Facebook shows the answer to no person.
             let reason = code == .invalidSignedRequest ? problem?.detail : nil
             noteRefusal(code, reason: reason, &exchange, bytes)
         }

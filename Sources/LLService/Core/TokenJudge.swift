@@ -29,7 +29,7 @@ final class TokenJudge {
     }
 
     /// Judges a token; nil if it must wait for keys, until ``waitsUntil``.
-    /// - Parameter texts: The texts to return of a token accepted earlier; nil verifies each token.
+    /// - Parameter texts: The texts to return if the token is remembered; nil verifies every token.
     @inline(__always)
     func judge(
         _ token: Span<UInt8>,
@@ -168,7 +168,7 @@ struct KeyWaits {
 
     func contains(_ request: ParkedRequest) -> Bool { waits[request] != nil }
 
-    /// It visits no waiting request: a client that fills the places makes the next forgery no dearer.
+    /// It visits no waiting request, so full places do not make the next check slower.
     func hasRoom(for wait: Wait) -> Bool {
         if wait.isLong, longCount >= Self.places / 8 { return false }
         return waits.count < (requestsByKeyID[wait.keyID] == nil ? Self.places : 2 * Self.places)

@@ -140,7 +140,8 @@ struct GraphAnswer: ~Copyable {
         return failure
     }
 
-    /// True if the error's message has these words, in lower case. It may name people, so it is never passed on.
+    /// True if the error's message has these words, in lower case. The message may name people, so it is never
+    /// passed on.
     private func says(_ words: String) -> Bool {
         json.member("error").flatMap { json.string("message", of: $0) }?.lowercased().contains(words) == true
     }

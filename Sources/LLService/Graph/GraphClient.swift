@@ -13,7 +13,7 @@ package struct GraphClient: Sendable {
     private let metrics: ServiceMetrics?
     /// A random number below its argument, or 0. It sets the length of the pauses.
     private let random: @Sendable (UInt64) -> UInt64
-    /// The time after which nobody waits for an answer.
+    /// The latest time for the answer to a call.
     private(set) var deadline = MonotonicInstant.never
 
     package init(
@@ -75,7 +75,7 @@ package struct GraphClient: Sendable {
         return try answered(.accessTokenInfo, request, GraphAnswer.object)
     }
 
-    /// The client for calls that end at this time at the latest.
+    /// A copy of the client whose calls end at this time at the latest.
     package func until(_ deadline: MonotonicInstant) -> GraphClient {
         var client = self
         client.deadline = deadline
@@ -147,7 +147,7 @@ package struct GraphClient: Sendable {
         until deadline: MonotonicInstant,
         _ read: (HTTPSResponse) throws(GraphFailure) -> Answer
     ) throws(GraphFailure) -> Answer {
-        // After the deadline nobody waits for the answer.
+        // After the deadline the caller no longer waits.
         guard MonotonicClock.now() < deadline else { throw GraphFailure(.graphTimedOut) }
         var httpLimits = HTTPSClientLimits()
         httpLimits.fetchTimeout = callTimeout
@@ -199,7 +199,8 @@ enum GraphOperation: String, CaseIterable {
 
 package struct GraphFailure: Error, Equatable, Sendable {
     package var error: Rejection.Code
-    /// True if Graph may have done it: the answer was lost, no clear refusal, or said that nothing is left to do.
+    /// True if Graph may have done it: its answer was lost, was no clear refusal, or said that nothing
+    /// is left to do.
     package var mayBeDone = false
     /// Seconds until another attempt makes sense; nil if the answer gave no time and no default applies.
     package var retryAfterSeconds: Int?

@@ -104,7 +104,8 @@ package struct AppSecret: Sendable, Equatable, Redacted {
     package static let byteRange = 16...128
 
     package let appID: String
-    /// It is also the key of signed requests (developers.facebook.com/docs/games/gamesonfacebook/login, "Parsing").
+    /// Also the key of signed requests (developers.facebook.com/docs/games/gamesonfacebook/login, "Parsing the Signed
+    /// Request").
     package let secret: String
 
     package init?(appID: String, secret: String) {

@@ -11,7 +11,7 @@ package final class GraphWorkers: Sendable {
     package static let queueLimit = 64
     /// The greatest number of checks of access tokens at a time. 16: 80 logins a second, with two calls of 0.1 s each.
     package static let accessTokenThreadLimit = 16
-    /// The greatest number of access tokens that wait for a thread. 240: at 80 a second three of the deadline's 5 s.
+    /// The greatest number of access tokens that wait for a thread. 240: at 80 a second they take 3 of the deadline's 5 s.
     package static let accessTokenQueueLimit = 240
 
     let client: GraphClient

@@ -32,7 +32,7 @@ enum RevocationsEndpoint {
 
 /// The end of a login: the revocation is remembered, and the backend is told.
 struct RevocationOrder: Sendable {
-    /// The time that a request waits longer than its delivery: the delivery's own failure says more than a timeout.
+    /// A request waits this much longer than its delivery, whose own failure says more than a timeout.
     static let grace = Duration.milliseconds(250)
     /// The revocation may hold on this replica, but not on all of them.
     static let unavailable = Rejection(

@@ -162,7 +162,7 @@ package struct AccessTokenQuestion: Sendable {
 
     /// Asks Graph. It blocks the thread until there is a verdict or the time is over.
     /// - Parameters:
-    ///   - client: One with a deadline (``GraphClient/until(_:)``), which all the questions share.
+    ///   - client: Its deadline (``GraphClient/until(_:)``) covers all questions together.
     ///   - now: Returns the time for the verdict; called after Graph has answered.
     package func ask(_ client: GraphClient, now: () -> NumericDate) throws(Rejection) -> VerifiedAccessToken {
         let answer = try inspection(client)

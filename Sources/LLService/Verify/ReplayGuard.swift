@@ -165,7 +165,7 @@ extension ReplayEntry {
         return (UInt64(seconds * 1_000) / step + 1) * step
     }
 
-    /// The entry of a token within its app: an id token's by its name, an access token's by its SHA-256.
+    /// The entry of a token within its app: an id token's by its `jti`, an access token's by its SHA-256.
     private init?(token: Span<UInt8>, app: String, issuedAt: NumericDate, until end: UInt64) {
         let birth = UInt64(issuedAt.secondsSince1970 * 1_000)
         self.init(.token, scope: app.utf8.span, token, issuedAt: birth, expiresAt: end)

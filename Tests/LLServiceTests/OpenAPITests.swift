@@ -214,6 +214,8 @@ struct OpenAPITests {
             ("UserPermissions", try members(permissions)),
         ]
         for (schema, members) in written { #expect(Set(try Self.properties(schema).keys) == members, "\(schema)") }
+        let told = Set(PersonalClaim.table.map { "\($0.member)" })
+        #expect(told.subtracting(try Self.properties("Profile").keys) == [])
         for (schema, members) in [
             ("VerifyAnswer", try members(least.body)), ("Profile", try members(least.body, "profile")),
         ] { #expect(Set(try Self.schemas()[schema]?["required"] as? [String] ?? []) == members) }

@@ -53,7 +53,7 @@ struct JWKSetCacheSeedTests {
         await fixture.start()
         #expect(fixture.cache.epoch == 0)
         #expect(fixture.events.contains { if case .seedIgnored = $0 { true } else { false } })
-        #expect(try Data(contentsOf: URL(filePath: path)) == Data(bytes))
+        #expect(try FileContents.read(path: path, limit: 1 << 20) == bytes)
     }
 
     @Test("A missing file is not reported; a directory in its place is")

@@ -131,14 +131,14 @@ struct ServiceLifeTests {
         #expect(manager.receive() == ["READY=1", "STATUS=Listening on \(service.address)"])
         if isAbstract { for _ in 0..<3 { #expect(manager.receive() == ["WATCHDOG=1"]) } }
         service.process.signal(SIGHUP)
-        let reloading = isAbstract ? manager.next() : manager.receive()
+        let next = isAbstract ? manager.next : manager.receive
+        let reloading = next()
         #expect(reloading.first == "RELOADING=1")
         let time = try #require(reloading.dropFirst().first)
         #expect(UInt64(time.dropFirst("MONOTONIC_USEC=".count)) ?? 0 > 0, "\(time)")
-        let reloaded = isAbstract ? manager.next() : manager.receive()
-        #expect(reloaded == ["READY=1", "STATUS=Configuration reloaded"])
+        #expect(next() == ["READY=1", "STATUS=Configuration reloaded"])
         service.process.terminate()
-        let stopping = isAbstract ? manager.next() : manager.receive()
+        let stopping = next()
         // There is no drain delay, so the time is 20 s for requests under way and the log.
         #expect(stopping.first == "STOPPING=1" && stopping.contains("EXTEND_TIMEOUT_USEC=20000000"), "\(stopping)")
         #expect(service.process.waitForExit() == 0)

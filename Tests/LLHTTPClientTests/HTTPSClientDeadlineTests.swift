@@ -17,7 +17,7 @@ struct HTTPSClientDeadlineTests {
             (nil, .receiving, { try $1.drip(interim, every: .milliseconds(20)) }),
         ]
         var limits = HTTPSClientLimits()
-        limits.fetchTimeout = .milliseconds(500)
+        limits.fetchTimeout = .seconds(2)
         for (manner, phase, script) in peers {
             let usual = scheme == "http" ? ScriptedIssuer.Manner.plain : .tls(certificates.good)
             let issuer = try ScriptedIssuer(manner ?? usual, script: script)
@@ -26,12 +26,12 @@ struct HTTPSClientDeadlineTests {
             let began = MonotonicClock.now()
             let url = try HTTPURL(parsing: "\(scheme)://127.0.0.1:\(issuer.port)/")
             let error = #expect(throws: ClientError.self) { try client.get(url, limits: limits) }
-            // On a very busy machine the time may run out before the request arrives, or before the handshake begins.
-            let isLate = issuer.requestCount == 0 && (manner == nil || error == .timedOut(phase: .connecting))
+            // On a very busy machine the time may run out before the request arrives.
+            let isLate = issuer.requestCount == 0 && manner == nil
             #expect(error == .timedOut(phase: phase) || isLate)
             // Without the deadline each of these peers would take minutes.
             let elapsed = MonotonicClock.now().duration(since: began)
-            #expect(elapsed >= .milliseconds(500) && elapsed < .seconds(60))
+            #expect(elapsed >= .seconds(2) && elapsed < .seconds(60))
         }
     }
 

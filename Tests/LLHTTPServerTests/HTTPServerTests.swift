@@ -112,36 +112,77 @@ struct HTTPServerStoppingTests {
         #expect(throws: SocketError.self) { try BlockingClient(server.address) }
     }
 
-    @Test("A request that came before the last moment of its idle connection is answered, however late the worker is")
-    func lateWorker() throws {
+    /// Makes a worker late between its poll and its deadlines, after it read `first` from each late client and before
+    /// `rest` comes. All deadlines have then passed.
+    /// - Returns: The server, the clients that made the worker late, and the late ones.
+    private static func delayed(
+        _ limits: HTTPServerLimits,
+        clients count: Int,
+        _ first: String,
+        _ rest: [UInt8]
+    ) throws -> (server: TestServer, others: [BlockingClient], late: [BlockingClient]) {
         let (begun, gate) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
-        var limits = HTTPServerLimits.patient
-        limits.drainIdleWait = .milliseconds(1)
         let server = try TestServer(limits: limits) { _ in
             TestHandler(head: { exchange, _ in
                 if exchange.head.method == .post {
                     begun.signal()
                     gate.wait()
                 }
-                return .respond
+                return exchange.head.method == .put ? .readBody(atMost: .max) : .respond
             })
         }
-        let clients = try (0..<4).map { _ in try BlockingClient(server.address) }
-        for client in clients { #expect(client.exchange(plainGet)?.status == 200) }
+        let others = try (0..<3).map { _ in try BlockingClient(server.address) }
+        let late = try (0..<count).map { _ in try BlockingClient(server.address) }
+        for client in others + late { #expect(client.exchange(plainGet)?.status == 200) }
         let post = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n"
-        clients[0].send(post)
+        others[0].send(post)
         begun.wait()
         server.server.beginStop(drainDelay: .zero, grace: .seconds(600))
-        // The next turn of the worker has two requests; its time is read anew for the second one.
-        clients[1].send(post)
-        clients[2].send(plainGet)
+        // The next turn of the worker has two more requests; its time is read anew for the second one.
+        for client in late { client.send(first) }
+        others[1].send(post)
+        others[2].send(plainGet)
         gate.signal()
         begun.wait()
-        clients[3].send(plainGet)
+        for client in late { client.send(rest) }
         let sentAt = MonotonicClock.now()
         #expect(becomesTrue { MonotonicClock.now() > sentAt + .milliseconds(2) })
         gate.signal()
-        #expect(clients.map { $0.readResponses(1).first?.status } == [200, 200, 200, 200])
+        return (server, others, late)
+    }
+
+    @Test(
+        "A request that came before its deadline is answered, however late the worker is",
+        arguments: [
+            ("", plainGet), ("GET / HT", "TP/1.1\r\nHost: a\r\n\r\n"),
+            ("PUT / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\na", "b"),
+        ]
+    )
+    func lateWorker(first: String, rest: String) throws {
+        var limits = HTTPServerLimits.patient
+        limits.drainIdleWait = .milliseconds(1)
+        (limits.headDeadline, limits.bodyDeadline) = (.milliseconds(1), .milliseconds(1))
+        let (_, others, late) = try Self.delayed(limits, clients: 1, first, Array(rest.utf8))
+        #expect((others + late).map { $0.readResponses(1).first?.status } == [200, 200, 200, 200])
+    }
+
+    @Test("Bytes that a late worker finds at the deadlines stay within the memory of connections")
+    func lateBytes() throws {
+        var limits = HTTPServerLimits.patient
+        limits.drainIdleWait = .milliseconds(1)
+        limits.connectionBytes = 400_000
+        let half = Array("GET / HTTP/1.1\r\nHost: a\r\nX-Filler: ".utf8) + [UInt8](repeating: 0x61, count: 7_000)
+        let (server, others, _) = try Self.delayed(limits, clients: 60, "", half)
+        var held = 0
+        #expect(
+            server.waitUntil {
+                held = max(held, $0.heldBytes)
+                return $0.closed(.memory) > 0
+            }
+        )
+        // One read may go beyond the bound before another connection makes room.
+        #expect(held <= limits.connectionBytes + limits.receiveBytes, "\(held) bytes")
+        #expect(others.map { $0.readResponses(1).first?.status } == [200, 200, 200])
     }
 
     @Test("A parked request is answered before the server ends", arguments: TestServer.Kind.allCases)

@@ -53,8 +53,8 @@ final class RedisSession {
     /// The answers to the commands about revocations, once all have arrived, until they are taken.
     var finished: [RedisReply]?
 
-    /// Checks the server, and agrees with the other replicas on the start of its memory. What `memory` learns is kept
-    /// even if the exchange fails.
+    /// Checks the server, and agrees with the other replicas on the start of its memory. The facts that `memory`
+    /// learns are kept even if the exchange fails.
     init(
         over found: RedisFinder.Found,
         _ memory: inout RedisMemory,

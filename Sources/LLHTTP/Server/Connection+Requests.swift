@@ -338,7 +338,7 @@ package struct RequestBuffer: ~Copyable {
     private mutating func nextEvent() throws(HTTPRefusal) -> ChunkedDecoder.Event {
         let bytes = bytes
         var position = start + rawOffset
-        let event = try decoder?.next(in: bytes.span, from: &position) ?? .complete
+        let event = try decoder?.next(in: bytes.span, from: &position) ?? .needMore
         rawOffset = position - start
         return event
     }

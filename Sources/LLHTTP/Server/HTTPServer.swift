@@ -283,7 +283,8 @@ package struct HTTPServerLimits: Sendable, Equatable {
     package var backlog: Int32 = 4_096
     /// The time an idle connection waits, while the server stops, for a request already on its way: 500 ms.
     package var drainIdleWait: Duration = .milliseconds(500)
-    /// The time for TCP handshakes that have begun before the listener closes: 50 ms, more than most round trips.
+    /// The time for TCP handshakes that have begun before the listener closes: 50 ms, a round trip within
+    /// a continent.
     package var drainHandshakeWait: Duration = .milliseconds(50)
 
     package init() {}

@@ -102,36 +102,6 @@ internal import LLBytes
     }
 }
 
-/// The three parts of a JWS in compact serialization (RFC 7515 section 7.1), as ranges of the received bytes.
-package struct JWSCompactSerialization: Equatable, Sendable {
-    /// Greatest length of a key ID in a header or a key, in bytes. 256: Facebook's key IDs have 40.
-    package static let keyIDByteCount = 256
-
-    /// The encoded JOSE header; never empty.
-    package let header: Range<Int>
-    /// The encoded payload; may be empty, because RFC 7515 allows an empty payload.
-    package let payload: Range<Int>
-    /// The encoded signature; never empty.
-    package let signature: Range<Int>
-
-    /// The signed bytes, exactly as received: everything before the second full stop (RFC 7515 section 5.2 step 8).
-    package var signingInput: Range<Int> { 0..<payload.upperBound }
-
-    /// Finds the three parts; nil if there are more or fewer, or if the header or the signature is empty. Decoding them
-    /// checks their encoding.
-    package init?(splitting token: Span<UInt8>) {
-        let dot = UInt8(ascii: ".")
-        let first = token.firstOffset(of: dot, from: 0)
-        let second = first < token.count ? token.firstOffset(of: dot, from: first + 1) : first
-        guard first > 0, second + 1 < token.count, token.firstOffset(of: dot, from: second + 1) == token.count else {
-            return nil
-        }
-        header = 0..<first
-        payload = first + 1..<second
-        signature = second + 1..<token.count
-    }
-}
-
 /// The numbers of a public key, big-endian, as its JWK has them (RFC 7518 sections 6.2.1 and 6.3.1).
 package enum PublicKeyNumbers: Equatable, Sendable {
     /// A key for RS256.

@@ -1,6 +1,6 @@
 internal import LLHTTP
 
-/// A setting whose value has the type `Value`. ``Settings`` has all of them.
+/// A setting with a value of the type `Value`. ``Settings`` has all settings.
 package struct Setting<Value: Sendable>: AnySetting {
     package var row: SettingRow
     let standard: Value

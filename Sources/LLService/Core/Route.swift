@@ -28,7 +28,7 @@ package struct Route: Sendable {
     package private(set) var problems: [Rejection.Code] = []
     let answer: Answer
 
-    /// Answers a request whose path, method, caller and media type were checked, or lets it wait.
+    /// Answers a request after the checks of path, method, caller and media type, or lets it wait.
     typealias Answer =
         @Sendable (
             _ worker: WorkerContext,

@@ -364,7 +364,7 @@ enum TraceParent {
         return fields(of: String(decoding: value.map { bytes[$0] }, as: UTF8.self))
     }
 
-    /// Version, trace id, parent id and flags, and what a later version appends.
+    /// Version, trace id, parent id and flags, and the fields of a later version.
     static func fields(of text: String) -> [Substring]? {
         let fields = text.split(separator: "-", maxSplits: 4, omittingEmptySubsequences: false)
         guard fields.count >= 4, fields[..<4].map(\.utf8.count) == [2, 32, 16, 2],

@@ -126,7 +126,7 @@ struct TokenRequest: Sendable {
             throw Rejection(.invalidRequest, "The requested_token_type must be one of \(known).")
         }
         self.wanted = wanted
-        // RFC 8693 section 2.1: with an actor the token would name one who acts for the person, which none of these does.
+        // RFC 8693 section 2.1: with an actor the token would name somebody acting for the person; these do not.
         guard form.value("actor_token") == nil, form.value("actor_token_type") == nil else {
             throw Rejection(.invalidRequest, "No delegation is offered: leave actor_token and actor_token_type out.")
         }

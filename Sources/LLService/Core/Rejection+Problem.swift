@@ -3,7 +3,7 @@ internal import LLJOSE
 package import LimitedLogin
 
 extension Rejection {
-    /// The remedy, with the service's settings for what the library names between grave accents.
+    /// The remedy, with the service's setting in place of each name between grave accents.
     package var serviceHint: String {
         guard hint.utf8.contains(UInt8(ascii: "`")) else { return hint }
         let parts = hint.split(separator: "`", omittingEmptySubsequences: false).map(String.init)
